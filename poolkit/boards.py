@@ -1,0 +1,228 @@
+"""Tables for pages that gather what several rooms know: inventory, labels, scores, evidence."""
+
+from collections.abc import Sized
+
+import numpy as np
+import pandas as pd
+
+from poolkit.choose import BestSet, Tradeoff, tradeoff
+from poolkit.collection import Collection
+from poolkit.disagree import Disagreements, Evidence, evidence
+from poolkit.display import count, form, listed_rows
+from poolkit.factors import Matched
+from poolkit.labels import Labels, grades_on
+from poolkit.noise import Rankings
+from poolkit.pool import Pool, ties
+from poolkit.records import ledger, read_records
+from poolkit.score import cutoff_of, measure, scores
+from poolkit.stability import Judges
+from poolkit.study import Study
+
+
+def inventory(collection: Collection, pool: Pool) -> pd.DataFrame:
+    """What a collection holds, drops included: one fact a row."""
+    runs = pool.runs
+    returned = runs.returned
+    facts = [
+        ("systems", len(runs.systems)),
+        ("families", len(set(collection.families.values()))),
+        ("queries", len(runs.queries)),
+        ("documents in any run", len(runs.documents)),
+        ("depth of the pool", pool.depth),
+        ("documents returned within the depth", pool.independent),
+        ("systems x queries x depth", pool.nominal),
+        ("pooled documents, each judged once", pool.unique),
+        ("run rows left out: query not in the collection", runs.strays),
+        ("queries that some system does not answer", int((returned == 0).any(axis=0).sum())),
+        ("rankings shorter than the depth", int((returned < pool.depth).sum())),
+        ("places within the depth that ties decide", int(ties(runs, cutoff=pool.depth).sum())),
+        ("notes from reading the files", len(collection.notes)),
+    ]
+    return listed_rows(facts)
+
+
+def judging(collection: Collection, pool: Pool, labels: Labels | None) -> tuple[str, int, int, int]:
+    """Title, judged, failed and pooled pairs of a judge; nothing judged where there is none."""
+    if labels is None:
+        return ("No judge", 0, 0, pool.unique)
+    judged = int(grades_on(collection.runs, labels).judged[pool.item].sum())
+    failed = labels.failed.merge(pool.runs.pairs(pool.item), on=["query_id", "doc_id"])
+    return (labels.title, judged, len(failed), pool.unique)
+
+
+def labels_table(collection: Collection, pool: Pool) -> pd.DataFrame:
+    """Every set of labels on the pool: graded, failed, unjudged pairs and the share of each grade."""
+    rows = []
+    for name, labels in collection.labels.items():
+        _, judged, failed, unique = judging(collection, pool, labels)
+        grades = grades_on(collection.runs, labels)
+        on = pool.item[grades.judged[pool.item]]
+        values, counts = np.unique(grades.relevance[on], return_counts=True)
+        shares = {f"grade {v}": c / max(1, len(on)) for v, c in zip(values, counts, strict=True)}
+        facts = {"labels": name, "title": labels.title, "kind": "human" if labels.human else "judge"}
+        pairs = {"judged": judged, "failed": failed, "unjudged": unique - judged - failed}
+        rows.append(facts | pairs | {"beyond the pool": len(labels.relevance) - judged} | shares)
+    table = pd.DataFrame(rows)
+    grade_columns = sorted(c for c in table.columns if c.startswith("grade "))
+    return table[[c for c in table.columns if c not in grade_columns] + grade_columns]
+
+
+def provenance_lines(collection: Collection, labels: Labels | None) -> list[str]:
+    """What collection.toml says about a judge, one fact a line."""
+    if labels is None:
+        return [
+            "No judge has graded this pool yet: run `poolkit judge DATA --dry-run` for pairs, price and time."
+        ]
+    settings = collection.config["judges"].get(labels.name, {})
+    if not settings:
+        return [f"collection.toml says nothing about {labels.name}."]
+    return [f"{key.replace('_', ' ')}: {value}" for key, value in settings.items()]
+
+
+def spending(collection: Collection, labels: Labels | None) -> pd.DataFrame | None:
+    """Calls, tokens and dollars of a judge by model and day."""
+    if labels is None or labels.name not in collection.judgments:
+        return None
+    return ledger(read_records(collection.folder / "judgments" / f"{labels.name}.jsonl"))
+
+
+def examples(
+    collection: Collection, pool: Pool, labels: Labels | None, *, n: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Judgments drawn at random, with query text, grade and thought."""
+    columns = ["query_id", "query", "doc_id", "grade", "thought"]
+    if labels is None or labels.name not in collection.judgments:
+        return pd.DataFrame(columns=columns)
+    records = collection.judgments[labels.name]
+    records = records[(records["replicate"] == 0) & (records["status"] == "ok")]
+    records = records[records["query_id"].isin(collection.queries.index)]
+    at = np.sort(rng.choice(len(records), size=min(n, len(records)), replace=False))
+    drawn = records.iloc[at].reset_index(drop=True)
+    text = collection.queries.loc[drawn["query_id"], "text"].to_numpy()
+    return drawn.assign(query=text, grade=drawn["relevance"])[columns]
+
+
+def failures(labels: Labels | None) -> pd.DataFrame | None:
+    """Failed pairs by kind."""
+    if labels is None:
+        return None
+    return labels.failed["status"].value_counts().rename_axis("kind").to_frame("pairs")
+
+
+def score_board(study: Study) -> pd.DataFrame | None:
+    """Means under both sides with Judged@k beside them, best system first."""
+    sides = [
+        ("human", study.human_scores, study.human_grades),
+        ("judge", study.judge_scores, study.judge_grades),
+    ]
+    columns = {}
+    cutoff = cutoff_of(measure(study.measure)) or study.depth
+    for side, found, grades in sides:
+        if found is None or grades is None:
+            continue
+        for name in found.measures:
+            columns[f"{name} {side}"] = found.mean(name)
+        shown = f"Judged@{cutoff}"
+        columns[f"{shown} {side}"] = scores(study.collection.runs, grades, [shown]).mean(shown)
+    if not columns:
+        return None
+    table = pd.DataFrame(columns).loc[study.order()]
+    table.insert(0, "family", [study.families[s] for s in table.index])
+    return table.rename_axis("system")
+
+
+def hardest_evidence(study: Study, found: Disagreements | None) -> Evidence | None:
+    """Evidence on the disagreement about which human labels are most certain."""
+    pair = _hardest(found)
+    if pair is None or study.human_grades is None or study.judge_grades is None:
+        return None
+    a, b = pair
+    return evidence(study.collection.runs, study.human_grades, study.judge_grades, study.measure, a=a, b=b)
+
+
+def _hardest(found: Disagreements | None) -> tuple[str, str] | None:
+    if found is None:
+        return None
+    different = found.pairs[found.pairs["order"] == "different"]
+    if different.empty:
+        return None
+    worst = different.sort_values("human_p", ascending=False, kind="stable").iloc[0]
+    return str(worst["a"]), str(worst["b"])
+
+
+def pair_named(found: Disagreements | None) -> str:
+    """Return the two systems of the clearest disagreement, the one ahead under human labels first."""
+    pair = _hardest(found)
+    return f"{pair[0]} against {pair[1]}" if pair else "no pair"
+
+
+def evidence_documents(found: Evidence | None, *, n: int = 4) -> pd.DataFrame:
+    """First documents of an evidence, for their texts."""
+    if found is None:
+        return pd.DataFrame(columns=["query_id", "doc_id"])
+    return found.documents.head(n).reset_index(drop=True)
+
+
+def judges_table(others: dict[str, tuple[Judges, Rankings | None]]) -> pd.DataFrame | None:
+    """Other labels against the judge's: agreement of grades, and of rankings where there are some."""
+    if not others:
+        return None
+    rows = []
+    for name, (labels, ranked) in others.items():
+        row = {
+            "labels": name,
+            "pairs": labels.n,
+            "exact": labels.exact,
+            "binary": labels.binary,
+            "kappa": labels.kappa,
+        }
+        if ranked is not None:
+            row |= {"rho": ranked.rho, "tau": ranked.tau, "pairs in same order": ranked.same}
+        rows.append(row)
+    return pd.DataFrame(rows).astype(object).where(lambda t: t.notna(), None)
+
+
+def contrasts_table(effects: dict[str, Matched]) -> pd.DataFrame | None:
+    """Contrasts of all factors, one below the other."""
+    found = [e.contrasts.assign(factor=name) for name, e in effects.items() if len(e.contrasts)]
+    if not found:
+        return None
+    table = pd.concat(found, ignore_index=True)
+    return table[["factor", *table.columns.drop("factor")]]
+
+
+def interactions_table(effects: dict[str, Matched]) -> pd.DataFrame | None:
+    """Interactions of all factors, one below the other."""
+    found = [e.interactions.assign(of=name) for name, e in effects.items() if len(e.interactions)]
+    if not found:
+        return None
+    table = pd.concat(found, ignore_index=True)
+    return table[["of", *table.columns.drop("of")]]
+
+
+def tradeoff_of(study: Study, best: BestSet | None, cost: str) -> Tradeoff | None:
+    """Means against a cost column, where one is named."""
+    if best is None or not cost:
+        return None
+    return tradeoff(best, study.collection.catalogue, cost)
+
+
+def drops(study: Study) -> list[str]:
+    """What was left out of the scores, in words."""
+    said = []
+    for found in (study.human_scores, study.judge_scores):
+        if found is None:
+            continue
+        if found.dropped:
+            said.append(f"{count(len(found.dropped), 'query', 'queries')} without {found.title} dropped")
+        if found.barren:
+            n = count(len(found.barren), "query", "queries")
+            said.append(f"{n} without a relevant document under {found.title} {_score(found.barren)}")
+        if found.missing:
+            n = count(len(found.missing), "ranking")
+            said.append(f"{n} missing on queries with {found.title} {_score(found.missing)}")
+    return said
+
+
+def _score(which: Sized) -> str:
+    return form(len(which), "scores 0", "score 0")

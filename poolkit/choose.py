@@ -1,0 +1,259 @@
+"""Which systems are best, which of them is worth its cost, and how sure that is."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from poolkit.compare import holm, settled
+from poolkit.resample import Interval, check_level, interval, mean_draws
+from poolkit.score import Scores
+from poolkit.score import measure as measure_of
+from poolkit.tables import listed, positions
+
+NEAR_TIE = 0.001  # systems closer than this are near-ties
+ONE_QUERY = "one query alone cannot be resampled, so there are no intervals"
+
+
+def _resampled(per_query: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Mean of every row in every resample, shape (n_resamples, rows); none where there is one query."""
+    drawn = mean_draws(per_query, draws)
+    return drawn if per_query.shape[1] > 1 else drawn[:0]
+
+
+def _bounds(drawn: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Percentile bounds of every column of draws, NaN where there are no draws."""
+    if not drawn.size:
+        return np.full(drawn.shape[1], np.nan), np.full(drawn.shape[1], np.nan)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
+@dataclass(frozen=True)
+class BestSet:
+    """The best system and those that cannot be told from it.
+
+    Attributes
+    ----------
+    measure, best : str
+    systems : tuple of str
+        The set, best mean first.
+    table : DataFrame
+        By system, best first: mean, difference (best less this one), low, high, p, p_holm, in_set,
+        near_tie (closer than 0.001 to the best).
+    alpha : float
+    n_tests : int
+        Comparisons that Holm's correction allows for.
+    draws : ndarray, shape (n_resamples, systems)
+        Differences, in the table's order.
+    notes : tuple of str
+    """
+
+    measure: str
+    best: str
+    systems: tuple[str, ...]
+    table: pd.DataFrame
+    alpha: float
+    n_tests: int
+    draws: np.ndarray
+    notes: tuple[str, ...]
+
+
+def best_set(scores: Scores, measure: str, *, draws: np.ndarray, alpha: float = 0.05) -> BestSet:
+    """Best system by mean, and the set that the queries cannot tell from it.
+
+    Parameters
+    ----------
+    scores : Scores
+    measure : str
+    draws : ndarray
+        From `query_draws`, over the queries of `scores`.
+    alpha : float
+        A system leaves the set where its p-value, corrected by Holm, is at most this.
+
+    Returns
+    -------
+    BestSet
+
+    Notes
+    -----
+    METHOD 10. Paired bootstrap: p = 2 (c + 1) / (B + 1), at most 1, where c of B resamples put the
+    system at or above the best, ties counting half; Holm over all systems but the best. Intervals are
+    not corrected. The best is picked on these same queries: in simulations a truly best system stays
+    in the set in at least 1 - alpha of cases, but of many equal systems one or other is often lost.
+    """
+    check_level(alpha)
+    table = scores.table(measure)
+    order = np.argsort(-settled(table.mean(axis=1).to_numpy()), kind="stable")
+    table = table.iloc[order]
+    values, mean = table.to_numpy(), table.mean(axis=1)
+    behind = values[0] - values
+    drawn = _resampled(behind, draws)
+    low, high = _bounds(drawn, 1 - alpha)
+    p, corrected, n = np.full(len(values), np.nan), np.full(len(values), np.nan), len(values) - 1
+    notes = []
+    if not n:
+        notes.append("one system alone has nothing to be told from")
+    elif not len(drawn):
+        notes.append(ONE_QUERY)
+    else:
+        least = settled(drawn[:, 1:])
+        count = (least < 0).sum(axis=0) + (least == 0).sum(axis=0) / 2
+        p[1:] = np.minimum(1, 2 * (count + 1) / (len(drawn) + 1))
+        corrected[1:] = holm(p[1:])
+        if 2 * n / (len(drawn) + 1) > alpha:
+            notes.append(f"{len(drawn)} resamples are too few to tell any of {n} systems from the best")
+    found = pd.DataFrame(
+        {"mean": mean, "difference": mean.iloc[0] - mean, "low": low, "high": high, "p": p},
+        index=pd.Index(table.index, name="system"),
+    )
+    found["p_holm"] = corrected
+    found["in_set"] = ~(corrected <= alpha)
+    found["near_tie"] = settled(found["difference"].to_numpy()) < NEAR_TIE
+    kept = tuple(found.index[found["in_set"]])
+    return BestSet(str(measure_of(measure)), str(found.index[0]), kept, found, alpha, n, drawn, tuple(notes))
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """What the best set costs.
+
+    Attributes
+    ----------
+    cost, pick : str
+        The cost column, and the cheapest system of the best set (None where no cost is known).
+    table : DataFrame
+        By system, cheapest first: mean, cost, in_set, pareto (no other is at least as good and as
+        cheap, and better in one).
+    notes : tuple of str
+    """
+
+    cost: str
+    pick: str | None
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def tradeoff(best: BestSet, catalogue: pd.DataFrame, cost: str) -> Tradeoff:
+    """Means against a cost column of the catalogue (less is better), with the Pareto points."""
+    if cost not in catalogue:
+        raise ValueError(f"unknown cost {cost!r}; the catalogue has {listed(catalogue.columns, first=12)}")
+    price = pd.to_numeric(catalogue[cost].replace("", None), errors="coerce").reindex(best.table.index)
+    table = best.table[["mean", "in_set"]].assign(cost=price.astype(float))[["mean", "cost", "in_set"]]
+    notes = []
+    if unknown := list(table.index[table["cost"].isna()]):
+        notes.append(f"no number in {cost} for {listed(unknown)}, so left out")
+    table = table.dropna(subset="cost").sort_values(["cost", "mean"], ascending=[True, False], kind="stable")
+    mean, costs = settled(table["mean"].to_numpy()), table["cost"].to_numpy()
+    no_worse = (mean[:, None] >= mean) & (costs[:, None] <= costs)
+    better = (mean[:, None] > mean) | (costs[:, None] < costs)
+    table["pareto"] = ~np.asarray((no_worse & better).any(axis=0))
+    kept = table.index[table["in_set"]]
+    if not len(kept):
+        notes.append(f"no system of the best set has a {cost}, so none can be picked")
+    return Tradeoff(cost, str(kept[0]) if len(kept) else None, table, tuple(notes))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether one system beats another: `word` is win, tie or inconclusive, `winner` set for a win."""
+
+    measure: str
+    word: str
+    winner: str | None
+    difference: Interval
+    margin: float
+    notes: tuple[str, ...]
+
+
+def verdict(
+    scores: Scores, measure: str, a: str, b: str, *, draws: np.ndarray, level: float = 0.95,
+    margin: float = NEAR_TIE,
+) -> Verdict:  # fmt: skip
+    """Win, tie or inconclusive for system a against system b.
+
+    Parameters
+    ----------
+    scores : Scores
+    measure, a, b : str
+    draws : ndarray
+        From `query_draws`, over the queries of `scores`.
+    level, margin : float
+
+    Notes
+    -----
+    With the paired bootstrap interval of mean(a) - mean(b): a *win* where it lies wholly beyond the
+    near-tie margin on one side, a *tie* where it lies within the margin, else *inconclusive*.
+    """
+    if margin < 0:
+        raise ValueError(f"margin must be at least 0; got {margin}")
+    gap = _gap(scores, measure, a, b)
+    drawn = _resampled(gap[None], draws)[:, 0]
+    found = interval(float(gap.mean()), drawn, level=level)
+    low, high = settled(np.array([found.low, found.high]))
+    word, winner = "inconclusive", None
+    if low > margin or high < -margin:
+        word, winner = "win", a if low > margin else b
+    elif -margin <= low and high <= margin:
+        word = "tie"
+    notes = () if len(drawn) else (ONE_QUERY,)
+    return Verdict(str(measure_of(measure)), word, winner, found, margin, notes)
+
+
+@dataclass(frozen=True)
+class QueriesNeeded:
+    """Queries that would tell two systems apart; `n` is None where no number would, or it is unknown."""
+
+    measure: str
+    n: int | None
+    have: int
+    difference: float
+    deviation: float
+    power: float
+    alpha: float
+    notes: tuple[str, ...]
+
+
+def queries_needed(
+    scores: Scores, measure: str, a: str, b: str, *, difference: float | None = None, power: float = 0.8,
+    alpha: float = 0.05,
+) -> QueriesNeeded:  # fmt: skip
+    """Queries needed to tell two systems apart, at the variance of their difference seen here.
+
+    Parameters
+    ----------
+    scores : Scores
+    measure, a, b : str
+    difference : float, optional
+        The difference to be found; by default the one seen, itself uncertain.
+    power, alpha : float
+        Of a two-sided paired t-test (statsmodels).
+    """
+    check_level(power)
+    check_level(alpha)
+    gap = _gap(scores, measure, a, b)
+    wanted = float(gap.mean()) if difference is None else float(difference)
+    spread = float(gap.std(ddof=1)) if len(gap) > 1 else math.nan
+    needed, notes = None, []
+    if math.isnan(spread):
+        notes.append("one query alone shows no variance, so the number cannot be known")
+    elif abs(wanted) < 1e-12:
+        notes.append("the two do not differ, so no number of queries would tell them apart")
+    elif spread < 1e-12:
+        notes.append("the difference is the same on every query, so no test is needed")
+    else:
+        effect = min(abs(wanted) / spread, 5.0)  # beyond, three queries do and the solver fails
+        from statsmodels.stats.power import TTestPower  # slow to import, and seldom needed
+
+        solved = TTestPower().solve_power(effect_size=effect, alpha=alpha, power=power)
+        needed = math.ceil(float(np.squeeze(solved)))
+    key = str(measure_of(measure))
+    return QueriesNeeded(key, needed, len(gap), wanted, spread, power, alpha, tuple(notes))
+
+
+def _gap(scores: Scores, measure: str, a: str, b: str) -> np.ndarray:
+    """Score of a less score of b, by query."""
+    at = positions([a, b], scores.systems, what="system")
+    values = scores.table(measure).to_numpy()
+    return np.asarray(values[at[0]] - values[at[1]])

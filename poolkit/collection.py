@@ -1,0 +1,200 @@
+"""A folder to tables: the only reader of a collection's files.
+
+Everything but queries and runs may be absent. One walk over the folder serves two callers:
+`read_collection` raises on the first errors it gathered, `check` returns them all.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from poolkit.formats import read_qrels
+from poolkit.labels import Labels, labels_from, mapped
+from poolkit.lines import Problem, Read
+from poolkit.parts import (
+    EMPTY_CORPUS,
+    named_files,
+    one_of,
+    read_catalogue,
+    read_config,
+    read_corpus,
+    read_queries,
+    read_rankings,
+)
+from poolkit.score import measure
+from poolkit.store import read_judgments
+from poolkit.tables import DataError, Order, Runs, listed, runs_from
+
+
+@dataclass(frozen=True)
+class Collection:
+    """One folder of data/, read.
+
+    Attributes
+    ----------
+    folder : Path
+    config : dict
+        collection.toml, with defaults for what it leaves out.
+    queries : DataFrame
+        By query_id: text, and any other formulations.
+    runs : Runs
+    catalogue : DataFrame
+        By system: family, then the factors of systems.csv.
+    labels : dict of str to Labels
+        By file name: human qrels and judges' judgments, grade maps applied.
+    judgments : dict of str to DataFrame
+        Every record of each judge, replicates and failures included.
+    notes : list of Problem
+        What is odd but readable.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    queries: pd.DataFrame
+    runs: Runs
+    catalogue: pd.DataFrame
+    labels: dict[str, Labels]
+    judgments: dict[str, pd.DataFrame] = field(repr=False)
+    notes: list[Problem] = field(repr=False)
+
+    @property
+    def families(self) -> dict[str, str]:
+        """Family of each system; each its own where there is no systems.csv."""
+        return {str(s): str(f) for s, f in self.catalogue["family"].items()}
+
+    @property
+    def human(self) -> Labels | None:
+        """The human labels that judges are compared with, if any."""
+        return self._labels("human", human=True)
+
+    @property
+    def judge(self) -> Labels | None:
+        """The judge whose grades the report is about, if any."""
+        return self._labels("judge", human=False)
+
+    def _labels(self, key: str, *, human: bool) -> Labels | None:
+        named = self.config.get(key)
+        if named:
+            return self.labels.get(named)
+        kind = [x for x in self.labels.values() if x.human == human]
+        return max(kind, key=lambda x: len(x.relevance), default=None)
+
+    def corpus(self) -> pd.DataFrame:
+        """Documents by doc_id: title, text, image; empty where the collection has no texts."""
+        path = one_of(self.folder, "corpus.jsonl", "corpus.jsonl.gz")
+        return EMPTY_CORPUS if path is None else read_corpus(self.folder, path).strict()
+
+
+def read_collection(folder: str | Path) -> Collection:
+    """Return the collection of a folder, or raise one DataError that names what is wrong in it."""
+    found, problems = _open(Path(folder))
+    return Read(found, problems).strict()
+
+
+def check(folder: str | Path) -> list[Problem]:
+    """Every problem in every file of a collection, corpus included, with file and line."""
+    found, problems = _open(Path(folder))
+    if not Path(folder).is_dir():
+        return problems
+    for name in found.config["measures"] if found else ():
+        try:
+            measure(name)
+        except ValueError as error:
+            problems.append(Problem(Path(folder) / "collection.toml", None, str(error)))
+    path = one_of(Path(folder), "corpus.jsonl", "corpus.jsonl.gz")
+    if path is None:
+        return [
+            *problems,
+            Problem(Path(folder) / "corpus.jsonl", None, "absent: reports show ids only", True),
+        ]
+    corpus = read_corpus(Path(folder), path)
+    problems += corpus.problems
+    if found is not None and corpus.rows is not None:
+        known = pd.Index(found.runs.documents).isin(corpus.rows.index)
+        if not known.all():
+            lost = found.runs.documents[~known]
+            said = f"{len(lost)} of {len(known)} documents of the runs have no text here: {listed(lost)}"
+            problems.append(Problem(path, None, said, warning=bool(known.any())))
+    return problems
+
+
+def _open(folder: Path) -> tuple[Collection | None, list[Problem]]:
+    """Read all files but the corpus; what could not be read is in the problems."""
+    if not folder.is_dir():
+        return None, [
+            Problem(folder, None, "no such folder; a collection is a folder with queries and runs/")
+        ]
+    config, problems = read_config(folder)
+    queries = read_queries(folder)
+    rankings = read_rankings(folder)
+    problems += queries.problems + rankings.problems
+    labels, judgments, said = _all_labels(folder, config)
+    problems += said
+    if queries.rows is None or not rankings.rows:
+        return None, problems
+    catalogue = read_catalogue(folder, list(rankings.rows))
+    problems += catalogue.problems
+    if catalogue.rows is None:
+        return None, problems
+    systems = [s for s in catalogue.rows.index if s in rankings.rows]
+    order: Order = "rank" if config["order"] == "rank" else "score"
+    try:
+        runs = runs_from({s: rankings.rows[s] for s in systems}, list(queries.rows.index), order=order)
+    except DataError as error:
+        return None, [*problems, Problem(folder / "runs", None, str(error))]
+    if runs.strays:
+        said_so = f"{runs.strays} rows belong to queries that are not in the queries file; they are left out"
+        problems.append(Problem(folder / "runs", None, said_so, warning=True))
+    for name in (config.get("human"), config.get("judge")):
+        if name and name not in labels:
+            where = folder / "collection.toml"
+            problems.append(Problem(where, None, f"labels {name!r} are named, but there is no such file"))
+    found = Collection(
+        folder, config, queries.rows, runs, catalogue.rows.loc[systems], labels, judgments,
+        [p for p in problems if p.warning],
+    )  # fmt: skip
+    return found, problems
+
+
+def _all_labels(
+    folder: Path, config: dict[str, Any]
+) -> tuple[dict[str, Labels], dict[str, pd.DataFrame], list[Problem]]:
+    """Human labels and judges' judgments by name, grade maps applied."""
+    labels: dict[str, Labels] = {}
+    judgments: dict[str, pd.DataFrame] = {}
+    problems = []
+    sources = [(x, True) for x in named_files(folder / "qrels", ".qrels", ".tsv", ".txt")]
+    sources += [(x, False) for x in named_files(folder / "judgments", ".jsonl")]
+    for (name, path, problem), human in sources:
+        if problem:
+            problems.append(problem)
+            continue
+        if name in labels:
+            problems.append(Problem(path, None, f"labels {name!r} exist already; rename one of the files"))
+            continue
+        title = config["labels"].get(name, {}).get("title", "")
+        try:
+            if human:
+                read = read_qrels(path)
+                problems += read.problems
+                if read.rows is None or any(not p.warning for p in read.problems):
+                    continue
+                found = labels_from(read.rows, name, title=title)
+            else:
+                judgments[name] = records = read_judgments(path)
+                first = records[records["replicate"] == 0]
+                good = first["status"] == "ok"
+                found = labels_from(
+                    first[good], name, title=title, human=False,
+                    failed=first.loc[~good, ["query_id", "doc_id", "status"]],
+                )  # fmt: skip
+            grades = config["grade_maps"].get(name)
+            if grades:
+                found = mapped(found, {int(k): int(v) for k, v in grades.items()})
+        except (DataError, ValueError) as error:
+            problems.append(Problem(path, None, str(error).removeprefix(f"{path.name}: ")))
+            continue
+        labels[name] = found
+    return labels, judgments, problems

@@ -1,0 +1,245 @@
+"""Who judges, and what makes two judgments the same.
+
+A judgment's identity is the model, the prompt's hash, the sampling parameters, the query's text, the
+document's content as sent, and a replicate number. Equal identities are one call, whatever pool, run,
+system, document id or day they come from; anything in the identity that changes makes a new call.
+"""
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pandas as pd
+
+from poolkit import prompt as pr
+from poolkit.price import OPENAI, Price, encoder, price_of
+from poolkit.tables import DataError
+
+GPT = "gpt-4.1-2025-04-14"
+BUILT_IN = {"gpt-4.1": {"model": GPT}}
+PARAMETERS = {"temperature": 0, "max_tokens": 400}
+KEYS: dict[str, tuple[type, ...]] = {
+    "model": (str,), "base_url": (str,), "key_env": (str,), "prompt": (str,), "parameters": (dict,),
+    "price": (dict,), "requests_per_minute": (int, float), "tokens_per_minute": (int, float),
+    "concurrency": (int,), "max_document_tokens": (int,), "timeout": (int, float), "attempts": (int,),
+}  # fmt: skip
+_KIND = {str: "text", dict: "a table", int: "a number"}
+RESERVED = {"model", "messages", "stream", "n", "api_key"}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model, a prompt and settings: what a table ``[judges.NAME]`` of collection.toml says."""
+
+    name: str
+    kind: str = "endpoint"
+    model: str = ""
+    base_url: str = OPENAI
+    key_env: str = ""
+    prompt: pr.Prompt | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    price: Price | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    concurrency: int = 64
+    max_document_tokens: int | None = None
+    timeout: float = 120.0
+    attempts: int = 6
+    provenance: Mapping[str, Any] = field(default_factory=dict)  # of a judge outside: all that its table says
+
+
+def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> Judge:
+    """Judge that a table of collection.toml describes; without a table, a built-in one of that name.
+
+    Parameters
+    ----------
+    name : str
+    settings : mapping or None
+        ``[judges.NAME]``; None where collection.toml has no such table.
+    folder : Path
+        The collection's folder, where prompt files are looked for first.
+
+    Returns
+    -------
+    Judge
+    """
+    where = f"judge {name!r}"
+    if settings is None:
+        if name not in BUILT_IN:
+            raise DataError(
+                f"{where}: collection.toml has no [judges.{name}], and built in is only 'gpt-4.1'."
+            )
+        settings = BUILT_IN[name]
+    given: dict[str, Any] = {key: value for key, value in settings.items() if key != "kind"}
+    kind = str(settings.get("kind", "endpoint"))
+    if kind != "endpoint":
+        path = pr.find_prompt(given["prompt"], folder) if "prompt" in given else None
+        template = pr.read_prompt(path) if path else None
+        return Judge(name, kind, str(given.get("model", "")), prompt=template, provenance=given)
+    for key, value in given.items():
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, [*KEYS, "kind"], n=1, cutoff=0.0)[0]
+            raise DataError(f"{where}: unknown key {key!r}. Did you mean {near!r}?")
+        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
+            raise DataError(f"{where}: {key} must be {_KIND[KEYS[key][0]]}.")
+        if isinstance(value, int | float) and not value > 0:
+            raise DataError(f"{where}: {key} is {value}; it must be above 0.")
+    if not given.get("model", "").strip():
+        raise DataError(f"{where}: no model. Name a pinned snapshot, such as model = {GPT!r}.")
+    _address(where, given)
+    given["parameters"] = _parameters(where, given.get("parameters", {}))
+    given["price"] = price_of(given["model"], given["base_url"], _price(where, given.get("price")))
+    given["prompt"] = pr.read_prompt(pr.find_prompt(given.get("prompt", pr.DEFAULT.stem), folder))
+    return Judge(name, **given)
+
+
+def _address(where: str, given: dict[str, Any]) -> None:
+    """Check base_url and key_env, and fill in what they are by default: the key goes to its own host only."""
+    base_url = given.setdefault("base_url", OPENAI)
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise DataError(f"{where}: base_url must begin with http:// or https:// and a host.")
+    if parts.username or parts.password or parts.query:
+        raise DataError(
+            f"{where}: base_url holds more than an address. Keys belong in a variable: see key_env."
+        )
+    given.setdefault("key_env", "OPENAI_API_KEY" if base_url.rstrip("/") == OPENAI else "")
+    if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", given["key_env"]):
+        raise DataError(f"{where}: key_env must be the name of an environment variable, never a key.")
+
+
+def _parameters(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Sampling parameters, with a bound on the reply."""
+    if reserved := sorted(RESERVED & set(given)):
+        raise DataError(
+            f"{where}: parameters cannot hold {reserved[0]!r}; poolkit sets it, or it is a secret."
+        )
+    parameters = {**PARAMETERS, **given}
+    if "max_completion_tokens" in given:
+        del parameters["max_tokens"]
+    return parameters
+
+
+def _price(where: str, given: Mapping[str, Any] | None) -> Mapping[str, float] | None:
+    """A price table, checked."""
+    if given is not None:
+        numbers = all(type(value) in (int, float) and value >= 0 for value in given.values())
+        if not numbers or not {"input", "output"} <= set(given) <= {"input", "cached", "output"}:
+            raise DataError(
+                f"{where}: price gives input, output and maybe cached, in USD per million tokens."
+            )
+    return given
+
+
+def identity(
+    *,
+    model: str,
+    prompt_hash: str,
+    parameters: Mapping[str, Any],
+    query: str,
+    content_hash: str,
+    replicate: int = 0,
+) -> str:
+    """Key of a judgment: sha256 of all that may change the answer, and of nothing else.
+
+    Parameters
+    ----------
+    model : str
+        As asked for.
+    prompt_hash : str
+    parameters : mapping
+        As configured. What an endpoint turns out to refuse is noted with the judgment (`sent`), so that a key
+        never depends on what was learnt on the way.
+    query : str
+    content_hash : str
+        Of title, text and image as sent (`content_hash`).
+    replicate : int
+
+    Returns
+    -------
+    str
+    """
+    parts = [model, prompt_hash, sorted(parameters.items()), pr.clean(query), content_hash, replicate]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def content_hash(title: str, text: str, image: Path | None = None) -> str:
+    """Sha256 of a document's content as sent."""
+    picture = None
+    if image is not None:
+        try:
+            picture = hashlib.sha256(image.read_bytes()).hexdigest()
+        except OSError as error:
+            raise DataError(f"{image}: the page picture cannot be read: {error.strerror}.") from None
+    return hashlib.sha256(json.dumps([pr.clean(title), pr.clean(text), picture]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One pair, ready to be sent."""
+
+    query_id: str
+    doc_id: str
+    query: str
+    title: str
+    text: str
+    image: Path | None
+    cut: int  # tokens cut off
+    text_hash: str
+    key: str
+
+
+def asked(judge: Judge, pairs: pd.DataFrame, replicate: int) -> Iterator[Asked]:
+    """Pairs with their keys, in order; texts cut where the judge sets a limit."""
+    prompt_hash = prompt_of(judge).hash
+    lacking = [column for column in ("query_id", "doc_id", "query", "title", "text") if column not in pairs]
+    if lacking:
+        raise ValueError(f"pairs lack the column {lacking[0]!r}; found {', '.join(map(str, pairs.columns))}.")
+    most, tokenizer = judge.max_document_tokens, None
+    images = pairs["image"] if "image" in pairs else [None] * len(pairs)
+    columns = (pairs[name] for name in ("query_id", "doc_id", "query", "title", "text"))
+    for query_id, doc_id, query, title, text, image in zip(*columns, images, strict=True):
+        query, title, text, cut = _text(query), _text(title), _text(text), 0
+        if most and len(text.encode("utf-8", "replace")) > most:
+            tokenizer = tokenizer or encoder()
+            tokens = tokenizer.encode_ordinary(pr.clean(text))
+            if len(tokens) > most:
+                text, cut = tokenizer.decode(tokens[:most]).rstrip("\ufffd"), len(tokens) - most
+        picture = Path(image) if isinstance(image, str | Path) and str(image) else None
+        digest = content_hash(title, text, picture)
+        key = identity(
+            model=judge.model, prompt_hash=prompt_hash, parameters=judge.parameters,
+            query=query, content_hash=digest, replicate=replicate,
+        )  # fmt: skip
+        yield Asked(query_id, doc_id, query, title, text, picture, cut, digest, key)
+
+
+def _text(value: object) -> str:
+    """Text, where a missing one is empty."""
+    return value if isinstance(value, str) else ""
+
+
+def prompt_of(judge: Judge) -> pr.Prompt:
+    """The judge's prompt; a DataError where judgments are made outside."""
+    if judge.kind != "endpoint" or judge.prompt is None:
+        raise DataError(
+            f"judge {judge.name!r} is of kind {judge.kind!r}: its judgments are made outside poolkit, which "
+            f"only reads judgments/{judge.name}.jsonl. Choose a judge with an endpoint."
+        )
+    return judge.prompt
+
+
+def short_hash(text: str) -> str:
+    """A text's digest, short: for records, where the key says the rest."""
+    return hashlib.sha256(pr.clean(text).encode()).hexdigest()[:16]
+
+
+def shown(parameters: Mapping[str, Any]) -> str:
+    """Parameters on one line, in a fixed order."""
+    return " ".join(f"{name}={json.dumps(parameters[name])}" for name in sorted(parameters))

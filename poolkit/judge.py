@@ -1,0 +1,113 @@
+"""Fill a pool with judgments; the only room that spends money."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from poolkit.identity import Judge, content_hash, identity, judge_from, prompt_of
+from poolkit.plan import Forecast, explain, forecast, plan_of
+from poolkit.progress import Meter
+from poolkit.records import ledger
+from poolkit.store import Store
+from poolkit.tables import DataError
+
+__all__ = [
+    "Forecast",
+    "Judge",
+    "Outcome",
+    "content_hash",
+    "explain",
+    "fill",
+    "forecast",
+    "identity",
+    "judge_from",
+    "ledger",
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a filling did."""
+
+    judged: int  # pairs that were graded
+    failed: dict[str, int]  # pairs that were not, by kind of failure
+    known: int  # pairs whose answer, or failure, was there already
+    remaining: int  # pairs not tried
+    calls: int
+    usd: float | None  # as the endpoint counted; None where the price is unknown
+    stopped: str | None = None  # why pairs remain
+    notes: tuple[str, ...] = ()
+
+
+def fill(
+    judge: Judge,
+    pairs: pd.DataFrame,
+    *,
+    cache_folder: Path,
+    judgments_path: Path,
+    max_usd: float | None = None,
+    replicate: int = 0,
+    retry_failed: bool = False,
+    progress: bool | None = None,
+) -> Outcome:
+    """Judge every pair that has no answer yet; each answer is on disk before it is shown as done.
+
+    Parameters
+    ----------
+    judge : Judge
+    pairs : DataFrame
+        Columns query_id, doc_id, query, title, text, and optionally image: the path of a page picture.
+    cache_folder, judgments_path : Path
+        See `poolkit.store.Store`.
+    max_usd : float, optional
+        Never spend more in this run; needs a known price.
+    replicate : int
+        Another number judges the same pairs again, past every earlier answer.
+    retry_failed : bool
+        Ask again where the last answer was a failure.
+    progress : bool, optional
+        False shows none; else a bar on a terminal's stderr, or a line now and then.
+
+    Returns
+    -------
+    Outcome
+        With a reason in `stopped` when pairs remain: budget, quota, key, Ctrl-C. Run again to go on.
+    """
+    prompt_of(judge)
+    if max_usd is not None and judge.price is None:
+        raise DataError(
+            f"judge {judge.name!r}: the price of {judge.model!r} is unknown, so no budget can be kept. Give "
+            "price = {input = ..., output = ...} in USD per million tokens, or set no budget."
+        )
+    if max_usd is not None and not max_usd > 0:
+        raise ValueError(f"max_usd is {max_usd}; it must be above 0.")
+    with Store(cache_folder, judgments_path) as store:
+        plan = plan_of(judge, pairs, store.records, replicate=replicate, retry_failed=retry_failed)
+        if plan.copies:
+            store.put(plan.copies)
+        total = sum(map(len, plan.todo))
+        if not total:
+            return Outcome(0, {}, plan.known, 0, 0, 0.0 if judge.price else None)
+        key = os.environ.get(judge.key_env, "").strip() if judge.key_env else ""
+        if judge.key_env and not key:
+            raise DataError(f"judge {judge.name!r}: no key. Set the environment variable {judge.key_env}.")
+        from poolkit.workers import Workers  # loads the openai client, slowly: only where calls are made
+
+        meter = Meter(total, progress)
+        workers = Workers(
+            judge, pairs, store, plan.todo, replicate=replicate, key=key, max_usd=max_usd, meter=meter
+        )
+        workers.run()
+    failed = {status: n for status, n in meter.counts.items() if status != "ok"}
+    return Outcome(
+        judged=meter.counts["ok"],
+        failed=failed,
+        known=plan.known,
+        remaining=total - meter.counts.total(),
+        calls=workers.calls,
+        usd=workers.usd if judge.price else None,
+        stopped=workers.halt,
+        notes=tuple(workers.notes),
+    )

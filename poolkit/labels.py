@@ -1,0 +1,158 @@
+"""Labels: one grade for each (query, document), whoever gave it, and their place on the runs."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from poolkit.tables import DataError, Runs, listed
+
+
+@dataclass(frozen=True)
+class Labels:
+    """One grade for each labelled (query, document), whoever gave it.
+
+    Attributes
+    ----------
+    name : str
+        The file's name without suffix; how commands call these labels.
+    relevance : DataFrame
+        Columns query_id, doc_id, relevance (integer); one row a pair.
+    title : str
+        How prose calls them, such as "author grades".
+    human : bool
+        Whether people gave them (qrels) or a judge did.
+    failed : DataFrame
+        Columns query_id, doc_id, status: pairs that a judge could not grade. They stay unjudged.
+    dropped : int
+        Identical repeats that were left out.
+    """
+
+    name: str
+    relevance: pd.DataFrame
+    title: str
+    human: bool
+    failed: pd.DataFrame
+    dropped: int = 0
+
+
+def labels_from(
+    rows: pd.DataFrame, name: str, *, title: str = "", human: bool = True, failed: pd.DataFrame | None = None
+) -> Labels:
+    """Labels from a table of query_id, doc_id, relevance.
+
+    Grades must be whole numbers; 1.0 is read as 1, 0.5 is refused. Identical repeats are dropped
+    and counted, conflicting ones refused.
+    """
+    rows = rows[["query_id", "doc_id", "relevance"]]
+    grades = pd.to_numeric(rows["relevance"], errors="coerce").to_numpy(dtype=float)
+    bad = ~(np.isfinite(grades) & (grades == np.round(grades)))
+    if bad.any():
+        worst = rows[bad].iloc[0]
+        raise DataError(
+            f"labels {name}: query {worst.query_id}, document {worst.doc_id} has the grade "
+            f"{worst.relevance!r}; a grade is a whole number ({int(bad.sum())} such rows)"
+        )
+    rows = rows.assign(
+        query_id=rows["query_id"].astype(str), doc_id=rows["doc_id"].astype(str), relevance=grades.astype(int)
+    )
+    kept = rows.drop_duplicates(ignore_index=True)
+    clash = kept.duplicated(["query_id", "doc_id"])
+    if clash.any():
+        worst = kept[clash].iloc[0]
+        raise DataError(
+            f"labels {name}: query {worst.query_id}, document {worst.doc_id} has two different grades "
+            f"({int(clash.sum())} such pairs). Keep one."
+        )
+    if failed is None:
+        failed = pd.DataFrame(columns=["query_id", "doc_id", "status"])
+    return Labels(name, kept, title or name, human, failed, len(rows) - len(kept))
+
+
+def mapped(labels: Labels, grades: Mapping[int, int]) -> Labels:
+    """Labels with every grade replaced as an explicit map says; a grade without an entry is refused."""
+    missing = sorted(set(labels.relevance["relevance"]) - set(grades))
+    if missing:
+        raise DataError(f"grade map for {labels.name}: no entry for grade {listed(missing)}")
+    relevance = labels.relevance.assign(relevance=labels.relevance["relevance"].map(dict(grades)).astype(int))
+    return Labels(labels.name, relevance, labels.title, labels.human, labels.failed, labels.dropped)
+
+
+@dataclass(frozen=True)
+class Grades:
+    """Labels laid on the items of Runs.
+
+    Attributes
+    ----------
+    relevance : ndarray of int, shape (n_items + 1,)
+        Grade of each item; 0 where unjudged and at the end, for padding. Read with `judged`.
+    judged : ndarray of bool, shape (n_items + 1,)
+        Whether the item has a grade.
+    beyond_query, beyond_relevance : ndarray of int
+        Query positions and grades of labelled documents that no run returned.
+    has : ndarray of bool, shape (queries,)
+        Whether a query has any label.
+    strays : int
+        Labels of queries that are not on the axis.
+    epoch : str
+        Short hash of the judged pairs: scores of two epochs do not belong in one table.
+    """
+
+    name: str
+    title: str
+    relevance: np.ndarray
+    judged: np.ndarray
+    beyond_query: np.ndarray
+    beyond_relevance: np.ndarray
+    has: np.ndarray
+    strays: int
+    epoch: str
+
+    @property
+    def top(self) -> int:
+        """The highest grade in use, at least 1."""
+        highest = max(self.relevance.max(initial=0), self.beyond_relevance.max(initial=0))
+        return max(1, int(highest))
+
+
+def grades_on(runs: Runs, labels: Labels) -> Grades:
+    """Labels laid on the items of `runs`, by id and never by position.
+
+    Raises
+    ------
+    DataError
+        When no label's query is on the query axis.
+    """
+    rows = labels.relevance
+    query = pd.Index(runs.queries).get_indexer(pd.Index(rows["query_id"].astype(object)))
+    grade = rows["relevance"].to_numpy()
+    known = query >= 0
+    if len(rows) and not known.any():
+        raise DataError(
+            f"labels {labels.name}: none of their queries is in this collection; they say "
+            f"{listed(rows['query_id'].unique())}, the collection says {listed(runs.queries)}"
+        )
+    document = pd.Index(runs.documents).get_indexer(pd.Index(rows["doc_id"].astype(object)))
+    width = len(runs.documents) + 1
+    wanted = query.astype(np.int64) * width + document
+    keys = runs.query_of.astype(np.int64) * width + runs.document_of
+    at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
+    on = known & (document >= 0) & (keys[at] == wanted)
+    relevance = np.zeros(runs.n_items + 1, dtype=np.int64)
+    judged = np.zeros(runs.n_items + 1, dtype=bool)
+    relevance[at[on]], judged[at[on]] = grade[on], True
+    beyond = known & ~on
+    has = np.zeros(len(runs.queries), dtype=bool)
+    has[query[known]] = True
+    return Grades(
+        labels.name, labels.title, relevance, judged, query[beyond], grade[beyond], has,
+        int(len(rows) - known.sum()), _epoch(rows[known]),
+    )  # fmt: skip
+
+
+def _epoch(rows: pd.DataFrame) -> str:
+    """Hash of the judged pairs, whatever order they come in."""
+    marks = pd.util.hash_pandas_object(rows[["query_id", "doc_id"]].astype(object), index=False).to_numpy()
+    return hashlib.sha256(np.sort(marks).tobytes()).hexdigest()[:8]

@@ -1,0 +1,195 @@
+"""A collection's judging: what is to be judged, what it costs, and where it stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from poolkit.collection import Collection, read_collection
+from poolkit.display import count
+from poolkit.identity import BUILT_IN, Judge, judge_from
+from poolkit.judge import Outcome, explain, fill, forecast
+from poolkit.labels import grades_on
+from poolkit.pool import Pool, arrival, pool
+from poolkit.records import ledger, no_records, read_records
+from poolkit.tables import DataError
+
+
+@dataclass(frozen=True)
+class Job:
+    """Pairs of a pool for one judge, with their texts."""
+
+    collection: Collection
+    pool: Pool
+    judge: Judge
+    pairs: pd.DataFrame
+
+    @property
+    def path(self) -> Path:
+        """Where the judge's answers are kept for ever."""
+        return self.collection.folder / "judgments" / f"{self.judge.name}.jsonl"
+
+    @property
+    def cache(self) -> Path:
+        """Where the crash-safe working copy is."""
+        return self.collection.folder / ".cache"
+
+
+def job_of(folder: Path, name: str, *, depth: int = 0, sample: int = 0, seed: int = 1) -> Job:
+    """Pairs of a collection's pool, or a seeded sample of them, for one judge.
+
+    Parameters
+    ----------
+    folder : Path
+    name : str
+        Of the judge: a table of collection.toml, or a built-in one.
+    depth : int
+        0 takes collection.toml's.
+    sample : int
+        0 takes the whole pool.
+    seed : int
+    """
+    if sample < 0:
+        raise ValueError(f"sample is {sample}; give how many pairs to draw, or 0 for the whole pool")
+    collection = read_collection(folder)
+    judge = judge_from(name, collection.config["judges"].get(name), folder)
+    made = pool(collection.runs, depth=depth or collection.config["depth"])
+    pairs = collection.runs.pairs(made.item)
+    if sample:
+        rng = np.random.default_rng(seed)
+        at = np.sort(rng.choice(len(pairs), size=min(sample, len(pairs)), replace=False))
+        pairs = pairs.iloc[at].reset_index(drop=True)
+    return Job(collection, made, judge, _with_texts(collection, pairs))
+
+
+def _with_texts(collection: Collection, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Pairs with query, title, text and image; a document without text cannot be judged."""
+    corpus = collection.corpus()
+    lost = ~pairs["doc_id"].isin(corpus.index)
+    if lost.any():
+        first = pairs.loc[lost, "doc_id"].iloc[0]
+        raise DataError(
+            f"corpus.jsonl: {int(lost.sum())} pooled documents have no text, the first is {first}. "
+            "A judge needs the text; add it, or lower the depth."
+        )
+    texts = corpus.loc[pairs["doc_id"]].reset_index(drop=True)
+    pairs = pairs.assign(query=collection.queries.loc[pairs["query_id"], "text"].to_numpy())
+    pairs = pd.concat([pairs.reset_index(drop=True), texts], axis=1)
+    images = [str(collection.folder / x) if x else "" for x in pairs["image"]]
+    return pairs.assign(image=images)
+
+
+def filled(job: Job, *, max_usd: float | None, replicate: int, retry_failed: bool) -> Outcome:
+    """Judge what is unjudged; see `judge.fill`."""
+    return fill(
+        job.judge, job.pairs, cache_folder=job.cache, judgments_path=job.path, max_usd=max_usd,
+        replicate=replicate, retry_failed=retry_failed,
+    )  # fmt: skip
+
+
+def forecast_lines(job: Job, *, replicate: int, retry_failed: bool) -> list[str]:
+    """What judging would take, in words."""
+    path = job.path if job.path.exists() else None
+    ahead = forecast(
+        job.judge, job.pairs, judgments_path=path, replicate=replicate, retry_failed=retry_failed
+    )
+    price = "price unknown" if ahead.usd is None else f"${ahead.usd:,.2f}"
+    return [
+        f"judge {job.judge.name} ({job.judge.model}): {ahead.calls:,} of {len(job.pairs):,} pairs to judge",
+        f"about {ahead.tokens_in:,} input and {ahead.tokens_out:,} output tokens, {price}, "
+        f"{ahead.minutes:,.1f} minutes at the configured rate",
+    ]
+
+
+def outcome_lines(outcome: Outcome) -> list[str]:
+    """What judging did, in words."""
+    spent = "price unknown" if outcome.usd is None else f"${outcome.usd:,.4f}"
+    lines = [
+        f"{outcome.judged:,} judged now, {outcome.known:,} known already, {outcome.calls:,} calls, {spent}"
+    ]
+    lines += [f"failed ({kind}): {n:,}" for kind, n in outcome.failed.items()]
+    if outcome.remaining:
+        lines.append(f"{outcome.remaining:,} pairs remain: {outcome.stopped}. Run again to go on.")
+    return [*lines, *outcome.notes]
+
+
+def explained(job: Job, query_id: str, doc_id: str, *, replicate: int) -> Mapping[str, str]:
+    """Why a pair's answer is known, or which part of its key is new."""
+    at = (job.pairs["query_id"] == query_id) & (job.pairs["doc_id"] == doc_id)
+    if not at.any():
+        raise DataError(f"query {query_id}, document {doc_id} is not in the pool at depth {job.pool.depth}")
+    records = read_records(job.path) if job.path.exists() else no_records()
+    row = {str(k): v for k, v in job.pairs[at].iloc[0].items()}
+    return explain(job.judge, row, records, replicate=replicate)
+
+
+def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
+    """Where a collection stands: pool, reuse, and each judge's progress and cost.
+
+    Returns
+    -------
+    dict
+        systems, queries, depth, independent, unique, reuse; judges: a list with judged, failed,
+        unjudged, calls, tokens and usd (None where a price is unknown); next: what to do now.
+    """
+    collection = read_collection(folder)
+    made = pool(collection.runs, depth=depth or collection.config["depth"])
+    names = [n for n, labels in collection.labels.items() if not labels.human]
+    judges = [_judge_status(collection, made, name) for name in names]
+    return {
+        "collection": collection.config["name"],
+        "systems": len(collection.runs.systems),
+        "queries": len(collection.runs.queries),
+        "depth": made.depth,
+        "independent": made.independent,
+        "unique": made.unique,
+        "reuse": made.reuse,
+        "judges": judges,
+        "next": _next_step(folder, collection, judges),
+    }
+
+
+def _judge_status(collection: Collection, made: Pool, name: str) -> dict[str, Any]:
+    labels = collection.labels[name]
+    judged = int(grades_on(collection.runs, labels).judged[made.item].sum())
+    failed = labels.failed.merge(made.runs.pairs(made.item), on=["query_id", "doc_id"])
+    spent = ledger(read_records(collection.folder / "judgments" / f"{name}.jsonl"))
+    return {
+        "judge": name,
+        "judged": judged,
+        "failed": len(failed),
+        "unjudged": made.unique - judged - len(failed),
+        **{k: int(spent[k].sum()) for k in ("calls", "tokens_in", "tokens_cached", "tokens_out")},
+        "usd": None if spent["unpriced"].sum() else float(spent["usd"].sum()),
+    }
+
+
+def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]]) -> str:
+    """One command to run now."""
+    chosen = collection.judge.name if collection.judge else ""
+    mine = next((j for j in judges if j["judge"] == chosen), None)
+    if mine is None:
+        return f"poolkit judge {folder} --dry-run"
+    settings = collection.config["judges"].get(chosen, {} if chosen in BUILT_IN else {"kind": "none"})
+    if settings.get("kind", "endpoint") != "endpoint" and mine["unjudged"] + mine["failed"]:
+        open_pairs = count(mine["unjudged"] + mine["failed"], "pair")
+        return f"grade {open_pairs} in judgments/{chosen}.jsonl, where {chosen} is graded outside poolkit"
+    if mine["unjudged"]:
+        return f"poolkit judge {folder} --judge {chosen} (no grade yet: {count(mine['unjudged'], 'pair')})"
+    if mine["failed"]:
+        return f"poolkit judge {folder} --judge {chosen} --retry-failed (failed: {count(mine['failed'], 'pair')})"
+    return f"poolkit report {folder}"
+
+
+def marginal_cost(job_pool: Pool, judged: np.ndarray) -> pd.DataFrame:
+    """By system in arrival order: new documents, and how many of them are judged.
+
+    `judged` is a boolean mask over the runs' items, as in `Grades`.
+    """
+    table = arrival(job_pool)
+    first = job_pool.member.argmax(axis=0)
+    done = np.bincount(first[judged[job_pool.item]], minlength=len(table))
+    return table.assign(judged=done)[["returned", "new", "judged", "share", "reuse"]]

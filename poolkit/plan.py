@@ -1,0 +1,161 @@
+"""What filling a pool would take: which pairs need a call, what that costs, why a pair is a hit or a miss."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from poolkit.identity import Judge, asked, prompt_of, short_hash, shown
+from poolkit.price import token_counts
+from poolkit.records import copied, newest, no_records, read_records
+
+REPLY_TOKENS = 60  # a forecast's guess: two lines of thought
+IMAGE_TOKENS = 1_100  # a forecast's guess: a page
+CALL_SECONDS = 1.5  # a forecast's guess
+FRAME_TOKENS = 50  # fences and the chat's own marks
+SAMPLE = 300  # texts whose tokens are counted
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What filling would take: usd is None where the price is unknown."""
+
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    usd: float | None
+    minutes: float
+
+
+@dataclass
+class Plan:
+    """What is to be done about each pair."""
+
+    todo: list[list[int]]  # positions of pairs with one key: one call each
+    copies: list[dict[str, Any]]  # rows for answers that are there, but not as this pair's newest
+    known: int
+
+
+def plan_of(
+    judge: Judge, pairs: pd.DataFrame, records: pd.DataFrame, *, replicate: int, retry_failed: bool
+) -> Plan:
+    """Compare the pairs' keys with the records: what is to be asked, and what only to be shown again."""
+    wanted = records["status"].eq("ok") if retry_failed else records["key"].notna()
+    order = records[wanted].assign(_ok=records["status"].eq("ok")).sort_values("_ok", kind="stable")
+    by_key = dict(zip(order["key"], order.index, strict=True))
+    current = newest(records[records["replicate"].eq(replicate)])
+    visible = dict(zip(zip(current["query_id"], current["doc_id"], strict=True), current["key"], strict=True))
+    groups: dict[str, list[int]] = {}
+    seen: dict[tuple[str, str], str] = {}
+    copies, known = [], 0
+    for position, pair in enumerate(asked(judge, pairs, replicate)):
+        ids = (pair.query_id, pair.doc_id)
+        if ids in seen:
+            same = "twice" if seen[ids] == pair.key else "twice, with different texts"
+            raise ValueError(f"pairs hold query {ids[0]} and document {ids[1]} {same}. Keep one.")
+        seen[ids] = pair.key
+        if pair.key not in by_key:
+            groups.setdefault(pair.key, []).append(position)
+            continue
+        known += 1
+        if visible.get(ids) != pair.key:
+            copies.append(copied(dict(records.loc[by_key[pair.key]]), *ids))
+    return Plan(list(groups.values()), copies, known)
+
+
+def forecast(
+    judge: Judge,
+    pairs: pd.DataFrame,
+    *,
+    judgments_path: Path | None = None,
+    replicate: int = 0,
+    retry_failed: bool = False,
+) -> Forecast:
+    """Calls, tokens, dollars and minutes that filling these pairs would take.
+
+    Parameters
+    ----------
+    judge : Judge
+    pairs : DataFrame
+        As for `fill`.
+    judgments_path : Path, optional
+        Pairs judged there already are left out.
+    replicate : int
+    retry_failed : bool
+
+    Returns
+    -------
+    Forecast
+
+    Notes
+    -----
+    Input tokens are counted in o200k_base on some 300 of the pairs and scaled by length; a reply is taken
+    as 60 tokens, a page image as 1,100 and a call as 1.5 s. Provider-side caching and replies asked for
+    twice are not foreseen.
+    """
+    prompt = prompt_of(judge)
+    known = judgments_path is not None and Path(judgments_path).exists()
+    records = read_records(Path(judgments_path)) if judgments_path and known else no_records()
+    plan = plan_of(judge, pairs, records, replicate=replicate, retry_failed=retry_failed)
+    calls = len(plan.todo)
+    if not calls:
+        return Forecast(0, 0, 0, 0.0 if judge.price else None, 0.0)
+    texts: list[str] = []
+    characters = images = 0
+    for number, pair in enumerate(asked(judge, pairs.iloc[[group[0] for group in plan.todo]], replicate)):
+        characters += len(prompt.template) + len(pair.query) + len(pair.title) + len(pair.text)
+        images += pair.image is not None
+        if number % max(1, calls // SAMPLE) == 0:
+            texts.append("\n".join((prompt.template, pair.query, pair.title, pair.text)))
+    per_character = sum(token_counts(texts)) / sum(map(len, texts))
+    tokens_in = round(per_character * characters) + IMAGE_TOKENS * images + FRAME_TOKENS * calls
+    tokens_out = REPLY_TOKENS * calls
+    usd = judge.price.usd(tokens_in, 0, tokens_out) if judge.price else None
+    paces = [calls * CALL_SECONDS / 60 / judge.concurrency]
+    if judge.requests_per_minute:
+        paces.append(calls / judge.requests_per_minute)
+    if judge.tokens_per_minute:
+        paces.append((tokens_in + tokens_out) / judge.tokens_per_minute)
+    return Forecast(calls, tokens_in, tokens_out, usd, max(paces))
+
+
+def explain(judge: Judge, row: Mapping[str, Any], store: Any, *, replicate: int = 0) -> dict[str, str]:
+    """Parts of a pair's key, and whether its answer is known, or which part differs from the nearest that is.
+
+    Parameters
+    ----------
+    judge : Judge
+    row : mapping
+        One row of the pairs of `fill`.
+    store : Store or DataFrame
+        An open store, or the records of `read_records`.
+    replicate : int
+
+    Returns
+    -------
+    dict
+        model, prompt, parameters, query, text, replicate, key and verdict.
+    """
+    prompt = prompt_of(judge)
+    records = store if isinstance(store, pd.DataFrame) else store.records
+    pair = next(asked(judge, pd.DataFrame([dict(row)]), replicate))
+    wanted = {
+        "asked": judge.model, "prompt_hash": prompt.hash, "parameters": shown(judge.parameters),
+        "query_hash": short_hash(pair.query), "text_hash": pair.text_hash, "replicate": replicate,
+    }  # fmt: skip
+    named = {"asked": "model", "prompt_hash": "prompt", "query_hash": "query", "text_hash": "text"}
+    parts = {named.get(name, name): str(value) for name, value in wanted.items()} | {"key": pair.key}
+    hits = records[records["key"].eq(pair.key)]
+    if len(hits):
+        good = hits[hits["status"].eq("ok")]
+        if len(good):
+            return parts | {"verdict": f"hit: grade {good['relevance'].iloc[-1]}, {good['time'].iloc[-1]}"}
+        return parts | {"verdict": f"hit: failed ({hits['status'].iloc[-1]}); --retry-failed asks again"}
+    same = records[records["query_id"].eq(pair.query_id) & records["doc_id"].eq(pair.doc_id)]
+    if same.empty:
+        return parts | {"verdict": "miss: this query and document were never judged here"}
+    differs = [[named.get(n, n) for n, v in wanted.items() if same[n].iloc[i] != v] for i in range(len(same))]
+    least = min(reversed(differs), key=len)
+    return parts | {"verdict": f"miss: judged before, but with another {' and '.join(least) or 'key'}"}

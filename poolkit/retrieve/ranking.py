@@ -1,0 +1,161 @@
+"""Ranked documents: the best of a score table, BM25, cosine, and reciprocal rank fusion."""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from poolkit.tables import DataError
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Documents of one query, best first.
+
+    Attributes
+    ----------
+    document : ndarray of int
+        Positions in the corpus.
+    score : ndarray of float32
+        Descending; documents of equal score stand by id, descending, as trec_eval has it.
+    """
+
+    document: np.ndarray
+    score: np.ndarray
+
+    def top(self, depth: int) -> "Ranking":
+        """Return the first `depth` ranks."""
+        return Ranking(self.document[:depth], self.score[:depth])
+
+
+def id_order(doc_ids: Sequence[str]) -> np.ndarray:
+    """Place of each document id in the order of bytes, which decides ties."""
+    place = np.empty(len(doc_ids), dtype=np.int64)
+    place[sorted(range(len(doc_ids)), key=lambda i: doc_ids[i].encode())] = np.arange(len(doc_ids))
+    return place
+
+
+def best(score: np.ndarray, place: np.ndarray, *, depth: int) -> Ranking:
+    """Documents with the highest scores.
+
+    Parameters
+    ----------
+    score : ndarray
+        One score a document; minus infinity for a document that was not found.
+    place : ndarray
+        As `id_order` gives it.
+    depth : int
+        Ranks to keep.
+
+    Returns
+    -------
+    Ranking
+
+    Notes
+    -----
+    Scores are ordered as 32-bit floats, ties by id descending: what trec_eval will see in the file.
+    """
+    score = score.astype(np.float32)
+    near = np.flatnonzero(score > -np.inf)
+    if len(near) > depth:
+        floor = np.partition(score, len(score) - depth)[len(score) - depth]
+        near = np.flatnonzero(score >= floor)
+    order = near[np.lexsort((-place[near], -score[near]))][:depth]
+    return Ranking(order, score[order])
+
+
+def bm25(
+    documents: Sequence[str], queries: Sequence[str], *, k1: float = 1.5, b: float = 0.75, stem: str = ""
+) -> Iterator[np.ndarray]:
+    """BM25 scores of all documents, query by query; a document without a query word is not found.
+
+    Parameters
+    ----------
+    documents, queries : sequence of str
+    k1, b : float
+        How soon repeats stop counting; how much long documents are held back.
+    stem : str
+        A Snowball language, such as "english"; empty leaves words as they are.
+
+    Yields
+    ------
+    ndarray
+        Minus infinity for documents that were not found.
+
+    Notes
+    -----
+    Words are lower-cased, of two letters or digits or more, without English stop words. The formula is
+    Lucene's, by bm25s.
+    """
+    try:
+        import bm25s
+    except ImportError:
+        raise DataError("BM25 needs bm25s, which is not installed. Run: pip install bm25s") from None
+    quiet = {"stopwords": "en", "stemmer": _stemmer(stem), "return_ids": False, "show_progress": False}
+    words = bm25s.tokenize(list(documents), **quiet)
+    if not any(words):
+        raise DataError("BM25: no document holds a word of two letters or more")
+    index = bm25s.BM25(method="lucene", k1=k1, b=b)
+    index.index(words, show_progress=False)
+    for wanted in bm25s.tokenize(list(queries), **quiet):
+        known = [w for w in wanted if w in index.vocab_dict]
+        score = index.get_scores(known) if known else np.zeros(len(documents), dtype=np.float32)
+        yield np.where(score > 0, score, -np.inf)
+
+
+def _stemmer(language: str) -> Any:
+    """A Snowball stemmer, or None where no language is named."""
+    if not language:
+        return None
+    try:
+        snowball: Any = importlib.import_module("Stemmer")
+    except ImportError:
+        text = f"stem = {language!r} needs PyStemmer, which is not installed. Run: pip install PyStemmer"
+        raise DataError(text) from None
+    if language not in snowball.algorithms():
+        raise DataError(f"stem = {language!r} is unknown. Known: {', '.join(snowball.algorithms())}.")
+    return snowball.Stemmer(language)
+
+
+def cosines(documents: np.ndarray, queries: np.ndarray) -> Iterator[np.ndarray]:
+    """Cosine of all documents, query by query, from unit vectors.
+
+    Settled at six decimals before ordering: what lies below is float noise, which would order
+    equal texts by chance.
+    """
+    for query in queries:
+        yield np.round((documents @ query).astype(np.float64), 6)
+
+
+def fused(rankings: Sequence[Ranking], place: np.ndarray, *, depth: int, k: float = 60) -> Ranking:
+    """Reciprocal rank fusion of several rankings of one query.
+
+    A document scores the sum of 1 / (k + rank) over the rankings that hold it [1]_.
+
+    References
+    ----------
+    .. [1] Cormack, Clarke, Buettcher, "Reciprocal rank fusion outperforms Condorcet and individual
+       rank learning methods", SIGIR 2009, 10.1145/1571941.1572114.
+    """
+    score = np.zeros(len(place))
+    for ranking in rankings:
+        score[ranking.document] += 1 / (k + np.arange(1, len(ranking.document) + 1))
+    return best(np.where(score > 0, score, -np.inf), place, depth=depth)
+
+
+def run_table(rankings: Sequence[Ranking], query_ids: Sequence[str], doc_ids: Sequence[str]) -> pd.DataFrame:
+    """Rankings as a run: query_id, doc_id, rank from 1, score."""
+    names = np.asarray(doc_ids, dtype=object)
+    lengths = [len(r.document) for r in rankings]
+    joined: list[np.ndarray] = [r.document for r in rankings]
+    return pd.DataFrame(
+        {
+            "query_id": np.repeat(np.asarray(query_ids, dtype=object), lengths),
+            "doc_id": names[np.concatenate(joined)],
+            "rank": np.concatenate([np.arange(1, n + 1) for n in lengths]),
+            "score": np.concatenate([r.score for r in rankings]),
+        }
+    )

@@ -1,0 +1,201 @@
+"""Scores of every system and query under one set of labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import ir_measures
+import numpy as np
+import pandas as pd
+from ir_measures import Measure
+
+from poolkit.labels import Grades
+from poolkit.measures import (
+    cutoff_of,
+    denominators,
+    grade_counts,
+    is_native,
+    measure,
+    numerators,
+    ratio,
+)
+from poolkit.tables import DataError, Runs, listed
+
+DEFAULT_MEASURES = ("nDCG@10", "P@10", "R@100", "AP@100")
+
+__all__ = [
+    "DEFAULT_MEASURES",
+    "Scores",
+    "as_qrels",
+    "cutoff_of",
+    "denominators",
+    "grade_counts",
+    "is_native",
+    "label_counts",
+    "measure",
+    "numerators",
+    "ratio",
+    "scores",
+]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of every system and query under one set of labels.
+
+    Attributes
+    ----------
+    systems, queries : tuple of str
+        Queries that have labels, in the collection's order; the others are in `dropped`.
+    measures : tuple of str
+        Canonical names, the first one leading.
+    values : dict of str to ndarray, shape (systems, queries)
+    numerators, denominators : dict of str to ndarray
+        For native measures only.
+    labels, title : str
+        Whose grades these are.
+    epoch : str
+        Short hash of the judged pairs.
+    dropped, barren, missing : tuple
+        Queries without labels; queries without a relevant document; (system, query) pairs of
+        judged queries that a system did not answer. Both of the latter score 0.
+    """
+
+    systems: tuple[str, ...]
+    queries: tuple[str, ...]
+    measures: tuple[str, ...]
+    values: dict[str, np.ndarray]
+    numerators: dict[str, np.ndarray]
+    denominators: dict[str, np.ndarray]
+    labels: str
+    title: str
+    epoch: str
+    dropped: tuple[str, ...]
+    barren: tuple[str, ...]
+    missing: tuple[tuple[str, str], ...]
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Scores of one measure, systems by queries."""
+        return pd.DataFrame(
+            self.values[self._key(name)], index=list(self.systems), columns=list(self.queries)
+        )
+
+    def mean(self, name: str) -> pd.Series:
+        """Mean over queries of one measure, by system."""
+        index = pd.Index(self.systems, name="system")
+        return pd.Series(self.values[self._key(name)].mean(axis=1), index=index, name=self._key(name))
+
+    def means(self) -> pd.DataFrame:
+        """Means over queries, systems by measures."""
+        return pd.concat([self.mean(m) for m in self.measures], axis=1)
+
+    def _key(self, name: str) -> str:
+        key = str(measure(name))
+        if key not in self.values:
+            raise ValueError(f"measure {key} was not scored; scored: {listed(self.measures, first=12)}")
+        return key
+
+    def on(self, queries: Sequence[str]) -> "Scores":
+        """Return the same scores on these queries only."""
+        at = pd.Index(self.queries).get_indexer(pd.Index(list(queries)))
+        if (at < 0).any():
+            raise ValueError(f"queries without {self.title} cannot be selected")
+        kept = set(queries)
+        return Scores(
+            self.systems, tuple(queries), self.measures,
+            {m: v[:, at] for m, v in self.values.items()},
+            {m: v[:, at] for m, v in self.numerators.items()},
+            {m: v[at] for m, v in self.denominators.items()},
+            self.labels, self.title, self.epoch, self.dropped,
+            tuple(q for q in self.barren if q in kept), tuple(p for p in self.missing if p[1] in kept),
+        )  # fmt: skip
+
+
+def label_counts(runs: Runs, grades: Grades) -> np.ndarray:
+    """Labelled documents of each positive grade per query, pooled or not: int, shape (queries, top)."""
+    query = np.concatenate([runs.query_of, grades.beyond_query])
+    relevance = np.concatenate([grades.relevance[:-1], grades.beyond_relevance])
+    return grade_counts(query, relevance, n_queries=len(runs.queries), top=grades.top)
+
+
+def scores(runs: Runs, grades: Grades, measures: Sequence[str | Measure] = DEFAULT_MEASURES) -> Scores:
+    """Scores of every system, query and measure.
+
+    Parameters
+    ----------
+    runs : Runs
+    grades : Grades
+        Labels on these runs.
+    measures : sequence of str or Measure
+        As ir_measures names them.
+
+    Returns
+    -------
+    Scores
+
+    Raises
+    ------
+    DataError
+        When no query has a label.
+
+    Notes
+    -----
+    trec_eval's definitions (METHOD 4): nDCG's gain is linear, AP and R divide by all relevant
+    documents, unjudged documents gain nothing, a query that a run misses scores 0.
+
+    Examples
+    --------
+    >>> from toy import grades, runs
+    >>> scores(runs(), grades(), ["P@2"]).mean("P@2").to_dict()
+    {'bm25': 0.75, 'dense': 0.75, 'hybrid': 0.5}
+    """
+    if not grades.has.any():
+        raise DataError(f"{grades.title}: no query has a label, so nothing can be scored")
+    wanted = list({str(m): m for m in map(measure, measures)}.values())
+    native = [m for m in wanted if is_native(m)]
+    has = grades.has
+    above = numerators(runs.item[:, has], grades.relevance, grades.judged, native)
+    counts = label_counts(runs, grades)[has]
+    below = denominators(counts, native)
+    values = {m: ratio(above[m], below[m]) for m in above}
+    queries = np.asarray(runs.queries, dtype=object)
+    judged = tuple(queries[has])
+    others = [m for m in wanted if not is_native(m)]
+    if others:
+        values |= _by_ir_measures(runs, grades, judged, others)
+    s, q = np.nonzero(runs.returned[:, has] == 0)
+    return Scores(
+        runs.systems, judged, tuple(str(m) for m in wanted), values, above, below, grades.name, grades.title,
+        grades.epoch, tuple(queries[~has]), tuple(np.asarray(judged, dtype=object)[counts.sum(axis=1) == 0]),
+        tuple((runs.systems[i], judged[j]) for i, j in zip(s, q, strict=True)),
+    )  # fmt: skip
+
+
+def as_qrels(runs: Runs, grades: Grades) -> pd.DataFrame:
+    """Grades as qrels for other tools: query_id, doc_id, relevance; unnamed documents get made-up ids.
+
+    Negative grades go out as 0, which they gain here too: pytrec_eval can hang on them.
+    """
+    at = np.flatnonzero(grades.judged[:-1])
+    on = runs.pairs(at).assign(relevance=grades.relevance[at])
+    queries = np.asarray(runs.queries, dtype=object)[grades.beyond_query]
+    beyond = pd.DataFrame(
+        {"query_id": queries, "doc_id": [f"\x01beyond-{i}" for i in range(len(queries))],
+         "relevance": grades.beyond_relevance}
+    )  # fmt: skip
+    qrels = pd.concat([on, beyond], ignore_index=True)
+    return qrels.assign(relevance=qrels["relevance"].clip(lower=0))
+
+
+def _by_ir_measures(
+    runs: Runs, grades: Grades, judged: tuple[str, ...], measures: list[Measure]
+) -> dict[str, np.ndarray]:
+    """Scores that ir_measures computes itself, on the one order that poolkit fixed."""
+    evaluator = ir_measures.evaluator(measures, as_qrels(runs, grades))
+    at = {q: i for i, q in enumerate(judged)}
+    values = {str(m): np.zeros((len(runs.systems), len(judged))) for m in measures}
+    for s, system in enumerate(runs.systems):
+        ranked = runs.select([system]).frame().drop(columns=["system", "rank"])
+        for metric in evaluator.iter_calc(ranked):
+            if metric.query_id in at:
+                values[str(metric.measure)][s, at[metric.query_id]] = metric.value
+    return values

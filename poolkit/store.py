@@ -1,0 +1,188 @@
+"""Replies by key, kept for ever: a JSONL file, the truth, and a diskcache, its crash-safe working copy.
+
+Every judgment is one line of ``judgments/<judge>.jsonl``, appended and never changed. A batch of records
+goes first into the cache (one transaction), then to the file (one write, one fsync); whatever moment the
+process dies at, the next opening finds each record in at least one of them and writes it to the other. One
+process at a time holds a judge's store; a second one waits.
+"""
+
+import fcntl
+import io
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import diskcache
+
+from poolkit.records import is_record, read_judgments, read_records
+from poolkit.tables import DataError
+
+__all__ = ["Store", "read_judgments", "read_records"]
+
+
+class _Disk(diskcache.JSONDisk):
+    """JSON only: a pickle that someone put into the cache is refused, not run."""
+
+    def get(self, key: Any, raw: Any) -> Any:
+        if not raw:
+            raise DataError(
+                "the cache holds a pickled key; delete its folder, the .jsonl file has every judgment"
+            )
+        return super().get(key, raw)
+
+    def fetch(self, mode: int, filename: Any, value: Any, read: bool) -> Any:
+        if mode == 4:  # diskcache.core.MODE_PICKLE
+            raise DataError(
+                "the cache holds a pickled value; delete its folder, the .jsonl file has every judgment"
+            )
+        return super().fetch(mode, filename, value, read)
+
+
+class Store:
+    """A judge's records: open it with ``with``; nobody else can while it is open.
+
+    Parameters
+    ----------
+    cache_folder : Path
+        Where working copies live; this judge's gets a folder of its own inside.
+    judgments_path : Path
+        ``judgments/<judge>.jsonl``.
+    """
+
+    def __init__(self, cache_folder: Path, judgments_path: Path):
+        self.path = Path(judgments_path)
+        self.folder = Path(cache_folder) / self.path.stem
+        self.recovered = 0  # records that one side had lost
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder.chmod(0o700)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        _wait_for(self._lock, self.path)
+        try:
+            self._cache = diskcache.Cache(
+                str(self.folder),
+                disk=_Disk,
+                eviction_policy="none",
+                cull_limit=0,
+                size_limit=2**62,
+                statistics=0,
+            )
+            self._mend()
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self.records = read_records(self.path)
+            self._settle()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._cache.close()
+        if not os.fstat(self._file).st_size:
+            self.path.unlink(missing_ok=True)  # no judgment, no judge
+        os.close(self._file)
+        os.close(self._lock)  # and with it the lock
+
+    def put(self, records: Sequence[dict[str, Any]]) -> None:
+        """Make records durable before returning; copies of known answers go to the file alone."""
+        try:
+            paid = [record for record in records if record["calls"]]
+            with self._cache.transact(retry=True):
+                for record in paid:
+                    self._cache[record["key"]] = record
+        finally:  # one of the two is enough
+            self._append(records)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The record of a key in the working copy, or None."""
+        found = self._cache.get(key)
+        return found if isinstance(found, dict) else None
+
+    def note(self, name: str, value: object = None) -> Any:
+        """A remark kept in the working copy, such as what an endpoint refuses; set when a value is given."""
+        if value is not None:
+            self._cache["note:" + name] = value
+        return self._cache.get("note:" + name)
+
+    def release(self) -> None:
+        """Close what this thread has open."""
+        self._cache.close()
+
+    def _append(self, records: Sequence[dict[str, Any]]) -> None:
+        """Lines at the end of the file: all of them, or on an error none."""
+        start = os.lseek(self._file, 0, os.SEEK_END)
+        left = memoryview("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in records).encode())
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+            os.fsync(self._file)
+        except OSError:
+            os.ftruncate(self._file, start)
+            raise
+
+    def _mend(self) -> None:
+        """End the last line where a crash cut it; a torn line is set aside, its record is in the cache."""
+        if not self.path.exists():
+            return
+        with self.path.open("r+b") as file:
+            tail, start = _tail(file)
+            if not tail:
+                return
+            if is_record(tail):
+                file.seek(0, io.SEEK_END)
+                file.write(b"\n")
+            else:
+                with (self.folder / "torn.txt").open("ab") as aside:
+                    aside.write(tail + b"\n")
+                file.truncate(start)
+
+    def _settle(self) -> None:
+        """Write to each side what only the other has."""
+        in_file = set(self.records["key"].dropna())
+        graded = set(self.records.loc[self.records["status"].eq("ok"), "key"].dropna())
+        in_cache = {key for key in self._cache if not key.startswith("note:")}
+        lost = [self._cache[key] for key in in_cache - graded]
+        lost = [record for record in lost if record["key"] not in in_file or record["status"] == "ok"]
+        if lost:
+            self._append(sorted(lost, key=lambda record: str(record["time"])))
+            self.records = read_records(self.path)
+        if missing := in_file - in_cache:
+            rows = self.records[self.records["key"].isin(missing)]
+            rows = rows.assign(_ok=rows["status"].eq("ok")).sort_values(["_ok", "calls"], kind="stable")
+            kept = rows.drop_duplicates("key", keep="last").drop(columns="_ok")
+            records = json.loads(kept.to_json(orient="records"))
+            for at in range(0, len(records), 1000):
+                with self._cache.transact(retry=True):
+                    for record in records[at : at + 1000]:
+                        self._cache[record["key"]] = record
+        self.recovered = len(lost)
+
+
+def _wait_for(lock: int, path: Path) -> None:
+    """Take the lock; say so once when another process has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print(
+            f"{path.name}: another process is judging into it; waiting for it to end.",
+            file=sys.stderr,
+            flush=True,
+        )
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def _tail(file: Any) -> tuple[bytes, int]:
+    """What follows the last newline, and where it starts."""
+    start = file.seek(0, io.SEEK_END)
+    tail = b""
+    while start > 0 and b"\n" not in tail:
+        step = min(1 << 16, start)
+        start = file.seek(start - step)
+        tail = file.read(step) + tail
+    cut = tail.rfind(b"\n") + 1
+    return tail[cut:], start + cut

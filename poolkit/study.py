@@ -1,0 +1,170 @@
+"""One collection opened for analysis: the loading that every notebook and command shares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from poolkit.collection import Collection, read_collection
+from poolkit.labels import Grades, Labels, grades_on
+from poolkit.pool import Pool, pool
+from poolkit.resample import query_draws
+from poolkit.score import Scores, measure, scores
+from poolkit.tables import DataError
+
+
+@dataclass(frozen=True)
+class Study:
+    """A collection with one choice of depth, labels and measures.
+
+    Attributes
+    ----------
+    collection : Collection
+    depth : int
+    measures : tuple of str
+        The first one leads.
+    human, judge : Labels or None
+        The two sides; None where the collection has none.
+    """
+
+    collection: Collection
+    depth: int
+    measures: tuple[str, ...]
+    human: Labels | None
+    judge: Labels | None
+
+    @property
+    def measure(self) -> str:
+        """The leading measure."""
+        return self.measures[0]
+
+    @property
+    def families(self) -> dict[str, str]:
+        """Family of each system."""
+        return self.collection.families
+
+    @cached_property
+    def pool(self) -> Pool:
+        """Pool at the study's depth."""
+        return pool(self.collection.runs, depth=self.depth)
+
+    @cached_property
+    def human_grades(self) -> Grades | None:
+        """Human labels on the runs."""
+        return None if self.human is None else grades_on(self.collection.runs, self.human)
+
+    @cached_property
+    def judge_grades(self) -> Grades | None:
+        """Judge's labels on the runs."""
+        return None if self.judge is None else grades_on(self.collection.runs, self.judge)
+
+    @cached_property
+    def human_scores(self) -> Scores | None:
+        """Scores under the human labels."""
+        return _scored(self.collection, self.human_grades, self.measures)
+
+    @cached_property
+    def judge_scores(self) -> Scores | None:
+        """Scores under the judge's labels."""
+        return _scored(self.collection, self.judge_grades, self.measures)
+
+    @property
+    def scores(self) -> Scores:
+        """Scores under the judge's labels, or the human ones where there is no judge."""
+        found = self.judge_scores or self.human_scores
+        if found is None:
+            raise DataError(f"{self.collection.config['name']} has no labels yet; run `poolkit judge`")
+        return found
+
+    @property
+    def grades(self) -> Grades:
+        """Labels behind `scores`."""
+        found = self.human_grades if self.judge_scores is None else self.judge_grades
+        if found is None:
+            raise DataError(f"{self.collection.config['name']} has no labels yet; run `poolkit judge`")
+        return found
+
+    @cached_property
+    def both(self) -> tuple[Scores, Scores] | None:
+        """Scores of both sides on the queries that both have labels for, or None."""
+        human, judge = self.human_scores, self.judge_scores
+        if human is None or judge is None:
+            return None
+        common = [q for q in human.queries if q in set(judge.queries)]
+        return (human.on(common), judge.on(common)) if common else None
+
+    def order(self) -> list[str]:
+        """Systems best first: by human score where present, else by the judge's, else as given."""
+        found = self.human_scores or self.judge_scores
+        if found is None:
+            return list(self.collection.runs.systems)
+        means = found.mean(self.measure)
+        return [str(s) for s in means.sort_values(ascending=False, kind="stable").index]
+
+    def draws(self, *, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+        """Return resamples of the scored queries, the same for every system and both sides."""
+        queries = self.both[0].queries if self.both else self.scores.queries
+        return query_draws(len(queries), n_resamples=n_resamples, rng=rng)
+
+
+def _scored(collection: Collection, grades: Grades | None, measures: Sequence[str]) -> Scores | None:
+    if grades is None or not grades.has.any():
+        return None
+    return scores(collection.runs, grades, measures)
+
+
+def open_study(
+    folder: str | Path, *, depth: int = 0, human: str = "", judge: str = "", measures: Sequence[str] = ()
+) -> Study:
+    """Study of a collection.
+
+    Parameters
+    ----------
+    folder : str or Path
+    depth : int
+        Ranks that each run gives to the pool; 0 takes collection.toml's.
+    human, judge : str
+        Names of label files; empty takes collection.toml's choice, else the one of each kind with most grades.
+    measures : sequence of str
+        Empty takes collection.toml's.
+    """
+    collection = read_collection(folder)
+    if not measures:
+        measured(collection.config["measures"])
+    return Study(
+        collection,
+        depth or collection.config["depth"],
+        tuple(measures or collection.config["measures"]),
+        _named(collection, human) if human else collection.human,
+        _named(collection, judge) if judge else collection.judge,
+    )
+
+
+def measured(names: Sequence[str]) -> None:
+    """Refuse measures of collection.toml that ir_measures does not know."""
+    if not names:
+        raise DataError('collection.toml: measures is empty; leave it out or name one, such as "nDCG@10"')
+    for name in names:
+        try:
+            measure(name)
+        except ValueError as error:
+            raise DataError(f"collection.toml: {error}") from None
+
+
+def _named(collection: Collection, name: str) -> Labels:
+    if name not in collection.labels:
+        known = ", ".join(collection.labels) or "none"
+        raise DataError(f"no labels {name!r} in {collection.config['name']}; there are: {known}")
+    return collection.labels[name]
+
+
+def score_table(study: Study, *, per_query: bool = False) -> pd.DataFrame:
+    """Scores as a table: system, then measures; with `per_query` one row a system and query."""
+    found = study.scores
+    if not per_query:
+        return found.means().reset_index()
+    columns = {m: found.table(m).rename_axis("system").stack() for m in found.measures}
+    return pd.DataFrame(columns).rename_axis(["system", "query_id"]).reset_index()

@@ -1,0 +1,130 @@
+"""Collections side by side: the closing table, and what to do next."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from poolkit import analyse
+from poolkit.boards import drops
+from poolkit.display import Html, answer, count, form, percent, with_interval
+from poolkit.ledger import status_of
+from poolkit.study import Study
+
+PARTS = {
+    "cost": ["systems", "families", "queries", "depth", "independent", "pool", "reuse", "cost_factor"],
+    "trust": ["measure", "rho", "tau", "pairs", "differ", "within_noise", "conflicts", "within_noise_share",
+              "preserved"],
+    "stability": ["flips", "largest_penalty", "orders_with_reversal", "certified", "kappa", "repeat_exact"],
+}  # fmt: skip
+
+
+def summary(
+    studies: Sequence[Study], *, seed: int = 1, n_resamples: int = 10_000, n_orders: int = 500
+) -> pd.DataFrame:
+    """One row a collection: what the pool saved, and how far its ranking can be trusted.
+
+    What cannot be known in a collection is missing in its row.
+    """
+    rows = [_row(s, seed=seed, n_resamples=n_resamples, n_orders=n_orders) for s in studies]
+    names = [s.collection.config["name"] for s in studies]
+    return pd.DataFrame(rows, index=pd.Index(names, name="collection"))
+
+
+def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[str, object]:
+    pool = study.pool
+    row: dict[str, object] = dict.fromkeys((c for part in PARTS.values() for c in part), None)
+    row |= {
+        "systems": len(pool.runs.systems), "families": len(set(study.families.values())),
+        "queries": len(pool.runs.queries), "depth": pool.depth, "independent": pool.independent,
+        "pool": pool.unique, "reuse": pool.reuse, "cost_factor": pool.cost_factor, "measure": study.measure,
+    }  # fmt: skip
+    found = analyse.correlation(study, seed=seed, n_resamples=n_resamples)
+    if found is not None:
+        row |= {"rho": found.rho, "tau": found.tau, "pairs": found.pairs}
+    real = analyse.disagreements(study, seed=seed, n_resamples=n_resamples)
+    if real is not None:
+        conflicts = len(real.verdict("conflict", "strong conflict"))
+        row |= {
+            "differ": int((real.pairs["order"] == "different").sum()), "conflicts": conflicts,
+            "within_noise": len(real.verdict("within human noise")), "within_noise_share": real.noise_share,
+            "preserved": real.preserved,
+        }  # fmt: skip
+    bias = analyse.left_out(study)
+    if bias is not None and (bias.effects["measure"] == study.measure).any():
+        mine = bias.effects[bias.effects["measure"] == study.measure]
+        row |= {"flips": int(mine["flips"].sum()), "largest_penalty": float(mine["largest"].max())}
+    growth = analyse.growing_at_random(study, seed=seed, n_orders=n_orders)
+    if growth is not None:
+        row["orders_with_reversal"] = growth.share
+    certified = analyse.certificates(study)
+    if certified is not None and len(certified.pairs):
+        row["certified"] = float((certified.pairs["status"] == "certified").mean())
+    labels = analyse.label_agreements(study, seed=seed)
+    if labels is not None:
+        row["kappa"] = labels.kappa
+    again = analyse.judged_again(study, seed=seed)
+    if again is not None:
+        row["repeat_exact"] = again.exact
+    return row
+
+
+def part(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Columns of the summary about one of "cost", "trust", "stability"."""
+    return table[PARTS[name]]
+
+
+def summary_story(table: pd.DataFrame) -> Html:
+    """Return the summary in one sentence, of the one collection or of all."""
+    pool, independent = int(table["pool"].sum()), int(table["independent"].sum())
+    text = f"In {count(len(table), 'collection')}, {pool:,} judgments serve {independent:,} "
+    text += f"places in the systems' top lists: {percent(1 - pool / independent)} saved. "
+    known = table[table["rho"].notna()]
+    if known.empty:
+        return answer(
+            text + "None has human labels and a judge's on the same queries, so orders cannot be compared."
+        )
+    values = [r.value for r in known["rho"] if not np.isnan(r.value)]
+    if len(known) == 1:
+        row = known.iloc[0]
+        where = f"In {known.index[0]}, by" if len(table) > 1 else "By"
+        text += f"{where} mean {row['measure']}, the judge's order of the systems has rho {with_interval(row['rho'])} "
+    elif values:
+        text += f"In {len(known):,} of them the judge's order of the systems has a rho between {min(values):.3f} and "
+        text += f"{max(values):.3f} "
+    else:
+        text += f"In {len(known):,} of them the judge's order of the systems has an undefined rho "
+    differ, conflicts = int(known["differ"].sum()), int(known["conflicts"].sum())
+    text += f"with the human order; of {count(known['pairs'].sum(), 'pair')} of systems, {differ:,} "
+    return answer(
+        text
+        + f"{form(differ, 'is', 'are')} ordered differently and {conflicts:,} {form(conflicts)} in conflict."
+    )
+
+
+def next_steps(studies: Sequence[Study]) -> list[str]:
+    """One next action a collection."""
+    return [f"{s.collection.config['name']}: next, {_command(s)}" for s in studies]
+
+
+def _command(study: Study) -> str:
+    """Next action, with DATA in place of the folder: pages name no path of the machine they were made on."""
+    folder = study.collection.folder
+    step = str(status_of(folder, depth=study.depth)["next"])
+    return re.sub(rf"^(poolkit \w+) {re.escape(str(folder))}", r"\1 DATA", step)
+
+
+def gaps(studies: Sequence[Study]) -> list[str]:
+    """What is missing, dropped or odd in each collection."""
+    said = []
+    for study in studies:
+        name = study.collection.config["name"]
+        said += [f"{name}: {line}" for line in analyse.lacks(study)]
+        said += [f"{name}: {line}." for line in drops(study)]
+        said += [f"{name}: {note}" for note in study.collection.notes[:5]]
+        if len(study.collection.notes) > 5:
+            said.append(
+                f"{name}: {len(study.collection.notes) - 5} more notes; `poolkit check` lists them all."
+            )
+    return said or ["Nothing was dropped, and nothing is odd."]

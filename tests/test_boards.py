@@ -1,0 +1,184 @@
+"""Tables that gather what several rooms know, by hand on the toy world."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+import toy
+
+from poolkit import analyse, boards
+from poolkit.study import open_study
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return open_study(toy.toy_folder(tmp_path_factory.mktemp("boards") / "toy"))
+
+
+@pytest.fixture(scope="module")
+def disagreements(study):
+    return analyse.disagreements(study, n_resamples=50)
+
+
+def test_inventory(study):
+    facts = boards.inventory(study.collection, study.pool).set_index("fact")["value"]
+    assert facts.to_dict() == {
+        "systems": 3, "families": 2, "queries": 2, "documents in any run": 5, "depth of the pool": 3,
+        "documents returned within the depth": 13, "systems x queries x depth": 18,
+        "pooled documents, each judged once": 8, "run rows left out: query not in the collection": 0,
+        "queries that some system does not answer": 1,  # hybrid has nothing for q2
+        "rankings shorter than the depth": 3,  # dense q1, bm25 q2, hybrid q2
+        "places within the depth that ties decide": 0, "notes from reading the files": 0,
+    }  # fmt: skip
+
+
+def test_judging(study):
+    assert boards.judging(study.collection, study.pool, study.judge) == ("robot", 7, 1, 8)
+    assert boards.judging(study.collection, study.pool, None) == ("No judge", 0, 0, 8)
+
+
+def test_labels_table(study):
+    table = boards.labels_table(study.collection, study.pool).set_index("labels")
+    # author: 2 1 0 | 1 2 1 0, without q1 d3; robot: 2 1 0 | 1 0 2 2, q1 d4 failed
+    assert table.loc["author", ["judged", "failed", "unjudged", "beyond the pool"]].tolist() == [7, 0, 1, 0]
+    assert table.loc["robot", ["judged", "failed", "unjudged", "beyond the pool"]].tolist() == [7, 1, 0, 0]
+    assert table.loc["author", ["grade 0", "grade 1", "grade 2"]].tolist() == pytest.approx(
+        [2 / 7, 3 / 7, 2 / 7]
+    )
+    assert table.loc["robot", ["grade 0", "grade 1", "grade 2"]].tolist() == pytest.approx(
+        [2 / 7, 2 / 7, 3 / 7]
+    )
+    assert table["kind"].to_dict() == {"author": "human", "robot": "judge"}
+
+
+def test_labels_beyond_the_pool_are_counted(study):
+    shallow = dataclasses.replace(study, depth=1)
+    table = boards.labels_table(study.collection, shallow.pool).set_index("labels")
+    # pool: q1 d1 d2, q2 d3 d5, all graded by the author
+    assert table.loc["author", ["judged", "unjudged", "beyond the pool"]].tolist() == [4, 0, 3]
+
+
+def test_what_the_collection_says_of_a_judge(study):
+    assert boards.provenance_lines(study.collection, study.judge) == ["kind: reader", "model: robot-1"]
+    assert boards.provenance_lines(study.collection, study.human) == [
+        "collection.toml says nothing about author."
+    ]
+    assert boards.provenance_lines(study.collection, None)[0].startswith("No judge has graded this pool yet")
+
+
+def test_spending(study):
+    row = boards.spending(study.collection, study.judge).iloc[0]
+    # 7 grades, a failure, 7 repeats, each 100 tokens and $0.001
+    assert (row["model"], row["day"], row["calls"], row["tokens_in"], row["tokens_out"]) == (
+        "robot-1", "2026-01-01", 15, 1500, 150,
+    )  # fmt: skip
+    assert row["usd"] == pytest.approx(0.015)
+    assert boards.spending(study.collection, None) is None
+    assert boards.spending(study.collection, study.human) is None
+
+
+def test_examples(study):
+    drawn = boards.examples(study.collection, study.pool, study.judge, n=3, rng=np.random.default_rng(1))
+    assert list(drawn.columns) == ["query_id", "query", "doc_id", "grade", "thought"]
+    for row in drawn.itertuples():
+        assert toy.JUDGED[row.query_id][row.doc_id] == row.grade
+        assert row.query == f"what is {row.query_id}"
+    every = boards.examples(study.collection, study.pool, study.judge, n=99, rng=np.random.default_rng(1))
+    assert len(every) == 7  # no failure, no repeat
+    for nobody in (None, study.human):
+        assert boards.examples(study.collection, study.pool, nobody, n=3, rng=np.random.default_rng(1)).empty
+
+
+def test_failures(study):
+    assert boards.failures(study.judge)["pairs"].to_dict() == {"unreadable": 1}
+    assert boards.failures(None) is None
+
+
+def test_score_board(study):
+    board = boards.score_board(study)
+    assert list(board.index) == ["bm25", "dense", "hybrid"]
+    assert list(board.columns) == [
+        "family", "nDCG@3 human", "P@3 human", "AP@3 human", "Judged@3 human",
+        "nDCG@3 judge", "P@3 judge", "AP@3 judge", "Judged@3 judge",
+    ]  # fmt: skip
+    assert board.loc["bm25", "P@3 human"] == pytest.approx(1 / 2)  # d1 d2 of three, d5 of three
+    assert board.loc["bm25", "Judged@3 human"] == pytest.approx((2 / 3 + 1) / 2)  # q1 d3 has no grade
+    assert board.loc["hybrid", "Judged@3 judge"] == pytest.approx(
+        2 / 3 / 2
+    )  # q1 d4 failed; q2 has no ranking
+    assert list(boards.score_board(dataclasses.replace(study, human=None)).columns)[1] == "nDCG@3 judge"
+    assert boards.score_board(dataclasses.replace(study, human=None, judge=None)) is None
+
+
+def test_evidence_on_the_hardest_pair(study, disagreements):
+    assert boards.pair_named(disagreements) == "bm25 against dense"
+    found = boards.hardest_evidence(study, disagreements)
+    # q2 carries all of it: d4 (1 and 2); q1 d3 and d4 are graded by one side only
+    assert found.queries["share"].to_dict() == pytest.approx({"q2": 1.0, "q1": 0.0})
+    documents = boards.evidence_documents(found)
+    assert list(zip(documents["query_id"], documents["doc_id"], strict=True)) == [
+        ("q2", "d4"), ("q1", "d4"), ("q1", "d3"),
+    ]  # fmt: skip
+    assert len(boards.evidence_documents(found, n=1)) == 1
+
+
+def test_no_evidence_where_nothing_differs(study, disagreements):
+    same = dataclasses.replace(disagreements, pairs=disagreements.pairs.iloc[1:])
+    for found in (None, same):
+        assert boards.hardest_evidence(study, found) is None
+        assert boards.pair_named(found) == "no pair"
+    assert list(boards.evidence_documents(None).columns) == ["query_id", "doc_id"]
+
+
+def test_judges_table(study):
+    labels = study.collection.labels | {
+        "second": toy.labels(toy.GRADES, "second"), "empty": toy.labels({}, "empty", human=False),
+    }  # fmt: skip
+    wide = dataclasses.replace(study, collection=dataclasses.replace(study.collection, labels=labels))
+    table = boards.judges_table(analyse.other_judges(wide, n_resamples=20)).set_index("labels")
+    assert table["pairs"].to_dict() == {"second": 6, "empty": 0}
+    assert table.loc["second", "exact"].value == 5 / 6
+    assert table.loc["second", "rho"].value == pytest.approx(1 / 2)
+    assert table.loc["empty", "rho"] is None
+    assert boards.judges_table({}) is None
+
+
+def test_contrasts_and_interactions(study):
+    effects = analyse.factor_effects(study, n_resamples=20)
+    table = boards.contrasts_table(effects)
+    assert list(table.columns)[:4] == ["factor", "from_level", "to_level", "n_pairs"]
+    assert table["factor"].tolist() == ["mode"] * 3
+    assert boards.interactions_table(effects) is None  # one factor alone
+    assert boards.contrasts_table({}) is None
+
+
+def test_tradeoff(study):
+    best = analyse.best_systems(study, n_resamples=20)
+    priced = study.collection.catalogue.assign(cost=[3.0, 2.0, 1.0])
+    wide = dataclasses.replace(study, collection=dataclasses.replace(study.collection, catalogue=priced))
+    assert boards.tradeoff_of(wide, best, "cost").pick == "hybrid"  # two queries tell nobody apart
+    assert boards.tradeoff_of(wide, best, "") is None
+    assert boards.tradeoff_of(wide, None, "cost") is None
+    with pytest.raises(ValueError, match="unknown cost 'euro'; the catalogue has family, mode"):
+        boards.tradeoff_of(study, best, "euro")
+
+
+def test_drops_are_sentences_in_the_right_number(study):
+    assert boards.drops(study) == [
+        "1 ranking missing on queries with author grades scores 0",
+        "1 ranking missing on queries with robot scores 0",
+    ]
+    grades = {"q1": {"d1": 0}}
+    part = dataclasses.replace(study, human=toy.labels(grades, title="few grades"), judge=None)
+    assert boards.drops(part) == [
+        "1 query without few grades dropped",
+        "1 query without a relevant document under few grades scores 0",
+    ]
+
+
+def test_two_missing_rankings_score_0(study):
+    runs = toy.runs({"bm25": {"q1": ["d1"]}, "dense": {"q1": ["d1"]}, "hybrid": toy.RANKINGS["hybrid"]})
+    part = dataclasses.replace(study, judge=None, collection=dataclasses.replace(study.collection, runs=runs))
+    assert boards.drops(part) == ["3 rankings missing on queries with author grades score 0"]
+    assert isinstance(boards.score_board(part), pd.DataFrame)

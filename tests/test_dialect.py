@@ -1,0 +1,54 @@
+"""Which parameters an endpoint takes, in the words that endpoints use."""
+
+import pytest
+
+from poolkit.dialect import Dialect, spoken
+
+SCHEMA = {"type": "json_schema", "json_schema": {}}
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "Unsupported parameter: 'max_tokens' is not supported here. Use 'max_completion_tokens' instead.",
+            "max_completion_tokens=9 response_format=json_schema temperature=0",
+        ),
+        (
+            "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported.",
+            "max_tokens=9 response_format=json_schema",
+        ),
+        (
+            "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.",
+            "max_tokens=9 response_format=json_object temperature=0",
+        ),
+        ("failed to parse grammar", "max_tokens=9 response_format=json_object temperature=0"),
+    ],
+)
+def test_a_refusal_changes_the_form(said, shown):
+    dialect = Dialect({"temperature": 0, "max_tokens": 9})
+    assert dialect.learn(said, dialect.form(SCHEMA))
+    assert spoken(dialect.form(SCHEMA)) == shown
+
+
+def test_response_formats_are_given_up_in_two_steps():
+    dialect = Dialect()
+    for shown in ("response_format=json_object", ""):
+        assert dialect.learn("response_format is not supported", dialect.form(SCHEMA))
+        assert spoken(dialect.form(SCHEMA)) == shown
+    assert not dialect.learn("response_format is not supported", dialect.form(SCHEMA))
+
+
+def test_one_lesson_many_pupils():
+    """Calls that were in flight together are refused for the same thing; it is learnt once."""
+    dialect = Dialect({"temperature": 0})
+    form = dialect.form(SCHEMA)
+    assert dialect.learn("temperature", form)
+    assert dialect.learn("temperature", form)
+    assert dialect.learnt == ["no temperature"]
+
+
+def test_other_refusals_teach_nothing():
+    dialect = Dialect({"temperature": 0})
+    assert not dialect.learn("the sky is blue", dialect.form(SCHEMA))
+    assert not dialect.learn("temperature too high on the server", dialect.form(SCHEMA), only_format=True)

@@ -1,0 +1,151 @@
+"""A collection's judging: the pairs with their texts, what is next, what each system costs."""
+
+import json
+import shutil
+
+import pytest
+import toy
+
+from poolkit import ledger
+from poolkit.judge import Outcome
+from poolkit.tables import DataError
+
+POOL = [("q1", d) for d in ("d1", "d2", "d3", "d4")] + [("q2", d) for d in ("d1", "d3", "d4", "d5")]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return toy.toy_folder(tmp_path / "toy")
+
+
+def test_a_job_has_every_pooled_pair_with_its_texts(folder):
+    job = ledger.job_of(folder, "gpt-4.1")
+    assert list(zip(job.pairs["query_id"], job.pairs["doc_id"], strict=True)) == POOL
+    first = job.pairs.iloc[0]
+    assert first[["query", "title", "text", "image"]].tolist() == [
+        "what is q1",
+        "One",
+        "A passage about one.",
+        "",
+    ]
+    assert job.path == folder / "judgments" / "gpt-4.1.jsonl"
+    assert job.cache == folder / ".cache"
+    assert len(ledger.job_of(folder, "gpt-4.1", depth=1).pairs) == 4
+
+
+def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(folder):
+    def drawn(n, seed):
+        pairs = ledger.job_of(folder, "gpt-4.1", sample=n, seed=seed).pairs
+        return list(zip(pairs["query_id"], pairs["doc_id"], strict=True))
+
+    assert drawn(3, 1) == drawn(3, 1)
+    assert len({tuple(drawn(3, seed)) for seed in range(20)}) > 5
+    assert all(drawn(5, seed) == sorted(drawn(5, seed)) for seed in range(5))
+    assert drawn(100, 1) == POOL
+    with pytest.raises(
+        ValueError, match=r"^sample is -1; give how many pairs to draw, or 0 for the whole pool$"
+    ):
+        drawn(-1, 1)
+
+
+def test_a_document_without_text_cannot_be_judged(folder):
+    lines = (folder / "corpus.jsonl").read_text().splitlines()
+    toy.write_lines(folder / "corpus.jsonl", lines[:3])
+    with pytest.raises(
+        DataError, match=r"3 pooled documents have no text, the first is d4\. A judge needs the text"
+    ):
+        ledger.job_of(folder, "gpt-4.1")
+
+
+def test_page_pictures_lie_in_the_collection(folder):
+    rows = [json.dumps({"_id": d, "title": "", "text": "", "image": "pages/1.png"}) for d in toy.TITLES]
+    toy.write_lines(folder / "corpus.jsonl", rows)
+    assert ledger.job_of(folder, "gpt-4.1").pairs["image"].unique().tolist() == [
+        str(folder / "pages" / "1.png")
+    ]
+
+
+def test_forecast_in_words(folder):
+    job = ledger.job_of(folder, "gpt-4.1")
+    said = ledger.forecast_lines(job, replicate=0, retry_failed=False)
+    assert said[0] == "judge gpt-4.1 (gpt-4.1-2025-04-14): 8 of 8 pairs to judge"
+    assert "480 output tokens, $0.01" in said[1]  # 8 x 60
+    (folder / "collection.toml").write_text(
+        '[judges.mine]\nmodel = "mine"\nbase_url = "http://localhost/v1"\n'
+    )
+    said = ledger.forecast_lines(ledger.job_of(folder, "mine"), replicate=0, retry_failed=False)
+    assert "price unknown" in said[1]
+
+
+def test_outcome_in_words():
+    done = Outcome(5, {"refused": 1200}, 2, 3, 8, None, "the budget of $1 is used up", ("a note",))
+    assert ledger.outcome_lines(done) == [
+        "5 judged now, 2 known already, 8 calls, price unknown",
+        "failed (refused): 1,200",
+        "3 pairs remain: the budget of $1 is used up. Run again to go on.",
+        "a note",
+    ]
+    assert ledger.outcome_lines(Outcome(5, {}, 0, 0, 5, 0.5)) == [
+        "5 judged now, 0 known already, 5 calls, $0.5000"
+    ]
+
+
+def test_status_counts_only_the_pool(folder):
+    with (folder / "judgments" / "robot.jsonl").open("a") as out:
+        out.write(json.dumps(toy.judgment("q2", "d2", 1)) + "\n")  # nobody returned it
+        out.write(json.dumps(toy.judgment("q2", "beyond", None, status="refused")) + "\n")
+    judge = ledger.status_of(folder)["judges"][0]
+    assert (judge["judged"], judge["failed"], judge["unjudged"]) == (7, 1, 0)
+    assert judge["calls"] == 17  # but all were paid
+    assert ledger.status_of(folder, depth=1)["judges"][0]["judged"] == 4
+
+
+def test_an_unknown_price_is_unknown_not_zero(folder):
+    with (folder / "judgments" / "robot.jsonl").open("a") as out:
+        out.write(json.dumps(toy.judgment("q1", "d4", 1, replicate=2, usd=None)) + "\n")
+    assert ledger.status_of(folder)["judges"][0]["usd"] is None
+
+
+def next_of(folder):
+    return ledger.status_of(folder)["next"]
+
+
+def test_next_step(folder):
+    path = folder / "judgments" / "robot.jsonl"
+    lines = path.read_text().splitlines()
+    assert next_of(folder) == "grade 1 pair in judgments/robot.jsonl, where robot is graded outside poolkit"
+    config = (folder / "collection.toml").read_text()
+    (folder / "collection.toml").write_text(config.replace('kind = "reader"', ""))
+    assert next_of(folder) == f"poolkit judge {folder} --judge robot --retry-failed (failed: 1 pair)"
+    toy.write_lines(path, lines[2:])
+    assert next_of(folder) == f"poolkit judge {folder} --judge robot (no grade yet: 2 pairs)"
+    (folder / "collection.toml").write_text(config.split("[judges")[0])
+    assert next_of(folder).startswith("grade 3 pairs in judgments/robot.jsonl"), (
+        "nobody says how to ask robot"
+    )
+    good = [x for x in lines if '"unreadable"' not in x]
+    toy.write_lines(path, [*good, json.dumps(toy.judgment("q1", "d4", 0))])
+    assert next_of(folder) == f"poolkit report {folder}"
+    shutil.rmtree(folder / "judgments")
+    assert next_of(folder) == f"poolkit judge {folder} --dry-run"
+
+
+def test_marginal_cost(folder):
+    job = ledger.job_of(folder, "gpt-4.1")
+    from poolkit.labels import grades_on
+
+    judged = grades_on(job.collection.runs, job.collection.labels["robot"]).judged
+    table = ledger.marginal_cost(job.pool, judged)
+    # bm25 brings q1 d1 d2 d3, q2 d3 d5; dense adds q1 d4 (failed), q2 d1 d4; hybrid nothing.
+    assert table["new"].tolist() == [5, 3, 0]
+    assert table["judged"].tolist() == [5, 2, 0]
+
+
+def test_explained_does_not_write(folder):
+    job = ledger.job_of(folder, "gpt-4.1")
+    before = sorted(folder.rglob("*"))
+    found = ledger.explained(job, "q1", "d1", replicate=0)
+    assert found["verdict"] == "miss: this query and document were never judged here"
+    assert sorted(folder.rglob("*")) == before
+    with pytest.raises(DataError, match="query q1, document d5 is not in the pool at depth 3"):
+        ledger.explained(job, "q1", "d5", replicate=0)

@@ -1,0 +1,176 @@
+"""Notebooks as committed: their form, and that they run on whatever a collection lacks."""
+
+import ast
+import builtins
+import re
+from collections import Counter
+
+import matplotlib.pyplot as plt
+import nbformat
+import papermill
+import pytest
+import toy
+from folders import DEGRADED, trec_folder
+
+from poolkit.display import Html
+from poolkit.report import NOTEBOOKS
+
+PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
+BOOKS = {p.stem: nbformat.read(p, 4) for p in PATHS}
+FEW = {"n_resamples": 200, "n_orders": 10, "n_worlds": 20}
+TAGS = {"parameters", "remove-cell", "hide-input"}
+
+
+def code_cells(notebook):
+    return [c for c in notebook.cells if c.cell_type == "code"]
+
+
+def run(notebook, **values):
+    """What a notebook's code cells show, run here instead of in a kernel."""
+    names = {"__builtins__": builtins}
+    shown = []
+    for cell in code_cells(notebook):
+        tree = ast.parse(cell.source)
+        last = tree.body.pop().value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), names)
+        if "parameters" in cell.metadata.get("tags", []):
+            names.update({k: v for k, v in values.items() if k in names})
+        if last is not None:
+            shown.append(eval(compile(ast.Expression(last), "cell", "eval"), names))
+    plt.close("all")
+    return shown
+
+
+def test_numbers_follow_each_other():
+    assert [n[:2] for n in BOOKS] == [f"{i:02}" for i in range(len(BOOKS))]
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_form(name):
+    notebook = BOOKS[name]
+    nbformat.validate(notebook)
+    assert len(notebook.cells) < 30
+    first = notebook.cells[0]
+    assert first.cell_type == "markdown"
+    assert re.fullmatch(r"# .+\?", first.source.splitlines()[0]), "the title is a question"
+    assert len(first.source.split("\n\n")) == 2, "then one paragraph on why it matters"
+    headings = [c.source.splitlines()[0] for c in notebook.cells[1:] if c.cell_type == "markdown"]
+    assert headings[0] == "## Answer"
+    assert headings[-1] == "## Limits"
+    assert notebook.metadata.kernelspec.name == "python3"
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_committed_without_outputs(name):
+    for cell in code_cells(BOOKS[name]):
+        assert cell.outputs == []
+        assert cell.execution_count is None
+        assert set(cell.metadata) == {"tags"}
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_cells_have_their_tags_and_stay_short(name):
+    first, second, *rest = code_cells(BOOKS[name])
+    assert first.metadata.tags == ["parameters"]
+    assert second.metadata.tags == ["remove-cell"]
+    assert all(c.metadata.tags == ["hide-input"] for c in rest)
+    for cell in rest:
+        assert len(ast.parse(cell.source).body) <= 3
+        assert not re.search(r"^\s*(def|class|import|from|for|while) ", cell.source, re.M)
+    assert rest[-1].source.startswith("provenance("), "the last cell says where it all comes from"
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_parameters_are_typed_explained_literals(name):
+    source = code_cells(BOOKS[name])[0].source
+    lines = source.splitlines()
+    assert all(re.fullmatch(r"\w+: (int|float|str|bool|list) = .+  # .+", line) for line in lines)
+    for node in ast.parse(source).body:
+        value = ast.literal_eval(node.value)
+        assert type(value).__name__ == node.annotation.id
+    assert {"seed", "out"} <= {line.split(":")[0] for line in lines}
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_papermill_knows_every_parameter(name):
+    known = papermill.inspect_notebook(str(NOTEBOOKS / f"{name}.ipynb"))
+    declared = [line.split(":")[0] for line in code_cells(BOOKS[name])[0].source.splitlines()]
+    assert list(known) == declared
+    assert all(about["help"] and about["inferred_type_name"] != "None" for about in known.values())
+
+
+def test_a_parameter_means_the_same_everywhere():
+    lines = Counter(x for b in BOOKS.values() for x in set(code_cells(b)[0].source.splitlines()))
+    meanings = {}
+    for line in lines:
+        meanings.setdefault(line.split(" = ")[0], []).append(line)
+    assert {
+        k: v for k, v in meanings.items() if len(v) > 1 and k not in ("level: float", "n_resamples: int")
+    } == {}
+
+
+def test_no_file_of_a_report_is_written_twice():
+    found = Counter()
+    for notebook in BOOKS.values():
+        for call in (n for c in code_cells(notebook) for n in ast.walk(ast.parse(c.source))):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("figure", "tabulate"):
+                given = {k.arg: k.value for k in call.keywords}
+                assert given["out"].id == "out"
+                found[call.func.id, given["name"].value] += 1
+    assert [k for k, n in found.items() if n > 1] == []
+    assert len(found) > 30
+
+
+@pytest.mark.parametrize("world", ["only queries and runs", "no human", "human only", "one system"])
+def test_every_notebook_runs_on_degraded_worlds(world, tmp_path):
+    folder = toy.toy_folder(tmp_path / "toy")
+    DEGRADED[world][0](folder)
+    for name, notebook in BOOKS.items():
+        shown = run(notebook, data=str(folder), collections=[str(folder)], out="", **FEW)
+        assert shown, name
+        assert all(isinstance(x, Html) for x in shown), name
+        assert not any(re.search(r"\bnan\b|NaN|\bNone\b(?! has)", x.text) for x in shown), (name, world)
+
+
+def test_without_labels_pages_say_so(tmp_path):
+    folder = toy.toy_folder(tmp_path / "toy")
+    DEGRADED["only queries and runs"][0](folder)
+    text = "\n".join(x.text for x in run(BOOKS["03-correlate"], data=str(folder), **FEW))
+    assert "on the same queries this cannot be known." in text
+    assert "There are no labels yet, so no system has a score." in text
+    assert "Not shown (correlation): this collection lacks what it needs." in text
+
+
+def test_the_cells_run_by_hand_write_no_files(tmp_path, monkeypatch):
+    folder = toy.toy_folder(tmp_path / "data" / "toy")
+    (tmp_path / "lab").mkdir()
+    monkeypatch.chdir(tmp_path / "lab")
+    before = sorted(tmp_path.rglob("*"))
+    run(BOOKS["01-pool"], data="../data/toy")
+    assert sorted(tmp_path.rglob("*")) == before
+    assert folder.exists()
+
+
+def test_two_collections_side_by_side(tmp_path):
+    folders = [str(toy.toy_folder(tmp_path / name)) for name in ("one", "two")]
+    text = "\n".join(x.text for x in run(BOOKS["00-summary"], collections=folders, measures=["P@3"], **FEW))
+    assert "In 2 collections, 16 judgments serve 26 places in the systems' top lists: 38.5 % saved." in text
+
+
+def test_dl21(cases, tmp_path):
+    folder = trec_folder(cases / "dl21", tmp_path / "dl21", judge="gpt4o.umbrela")
+    text = "\n".join(
+        x.text
+        for x in run(BOOKS["03-correlate"], data=str(folder), out=str(tmp_path / "out"), n_resamples=500)
+    )
+    # cases/README.md: Spearman 0.993, Kendall 0.939.
+    assert re.search(r"63 systems .*Spearman's rho 0\.993 \[.*Kendall's tau\S* 0\.939 \[", text), text[:600]
+    assert "1,891 of 1,953 pairs" in text
+    assert len((tmp_path / "out" / "tables" / "scores.csv").read_text().splitlines()) == 64
+
+
+def test_treccovid(cases, tmp_path):
+    folder = trec_folder(cases / "treccovid-r1", tmp_path / "treccovid-r1")
+    shown = run(BOOKS["01-pool"], data=str(folder))
+    assert shown[0].text.startswith("143 systems returned ")
+    assert "systems\t143" in shown[1].text

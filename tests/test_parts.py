@@ -1,0 +1,138 @@
+"""Queries, corpus, catalogue and settings: what is accepted, what is refused and how."""
+
+import json
+
+import pytest
+
+from poolkit.parts import read_catalogue, read_config, read_corpus, read_queries, read_rankings
+from poolkit.tables import DataError
+
+
+def jsonl(path, *rows):
+    path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
+    return path
+
+
+def test_queries_keep_order_formulations_and_ids(tmp_path):
+    jsonl(tmp_path / "queries.jsonl", {"_id": 7, "text": "b?", "keyword": "b"}, {"_id": "a 1", "text": "a?"})
+    table = read_queries(tmp_path).strict()
+    assert table.index.tolist() == ["7", "a 1"]
+    assert table["keyword"].tolist() == ["b", ""]
+
+
+def test_queries_as_tsv(tmp_path):
+    (tmp_path / "queries.tsv").write_bytes(b"\xef\xbb\xbf007\tone\r\nNA\ttwo\tthree\r\n")
+    assert read_queries(tmp_path).strict()["text"].to_dict() == {"007": "one", "NA": "two\tthree"}
+    (tmp_path / "queries.tsv").write_text("q1 no tab\n")
+    with pytest.raises(DataError, match=r"queries\.tsv, line 1: no tab; write query id, tab, text"):
+        read_queries(tmp_path).strict()
+
+
+def test_same_id_with_two_texts_is_refused(tmp_path):
+    jsonl(
+        tmp_path / "queries.jsonl",
+        {"_id": "q", "text": "x"},
+        {"_id": "q", "text": "x"},
+        {"_id": "q", "text": "y"},
+    )
+    with pytest.raises(DataError, match=r"line 3: q has another content than on line 1\. Keep one\."):
+        read_queries(tmp_path).strict()
+
+
+@pytest.mark.parametrize(
+    "row", [{"text": "x"}, {"_id": True, "text": "x"}, {"_id": "q"}, {"_id": "q", "text": None}]
+)
+def test_a_query_needs_id_and_text(tmp_path, row):
+    jsonl(tmp_path / "queries.jsonl", row)
+    with pytest.raises(DataError, match=r'line 1: a query needs "_id" \(text or integer\) and "text"'):
+        read_queries(tmp_path).strict()
+
+
+def test_empty_texts_are_noted(tmp_path):
+    path = jsonl(
+        tmp_path / "corpus.jsonl", {"_id": "d1", "text": " "}, {"_id": "d2", "title": "t", "text": "x"}
+    )
+    read = read_corpus(tmp_path, path)
+    assert len(read.strict()) == 2
+    assert read.problems[0].text == "1 texts are empty: d1"
+
+
+def test_images_stay_inside_the_collection(tmp_path):
+    path = jsonl(tmp_path / "corpus.jsonl", {"_id": "d1", "text": "x", "image": "../../etc/passwd"})
+    with pytest.raises(DataError, match=r"image '\.\./\.\./etc/passwd' lies outside the collection"):
+        read_corpus(tmp_path, path).strict()
+
+
+def test_absent_queries_say_what_to_write(tmp_path):
+    with pytest.raises(DataError, match=r"queries\.jsonl: absent; write one \{_id, text\} a line"):
+        read_queries(tmp_path).strict()
+
+
+def test_catalogue_reads_factors_and_numbers(tmp_path):
+    (tmp_path / "systems.csv").write_text("system,family,mode,dimensions\nNA,f,dense,256\nb,f,sparse,\n")
+    table = read_catalogue(tmp_path, ["NA", "b"]).strict()
+    assert table.index.tolist() == ["NA", "b"]
+    assert table["dimensions"].iloc[0] == 256
+    assert table["mode"].tolist() == ["dense", "sparse"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("system,mode\na,x\n", "line 1: columns are system, mode; system and family are needed"),
+        ("system,family\na,x\na,y\n", r"line 3: system a has a row already\. Keep one\."),
+        ("system,family\nb,x\n", r"no row for a, which have runs\. Add one row each with its family\."),
+        ("", "not readable as CSV"),
+    ],
+)
+def test_catalogue_refuses(tmp_path, text, said):
+    (tmp_path / "systems.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        read_catalogue(tmp_path, ["a"]).strict()
+
+
+def test_a_row_without_a_run_is_noted(tmp_path):
+    (tmp_path / "systems.csv").write_text("system,family\na,x\nb,x\n")
+    assert read_catalogue(tmp_path, ["a"]).problems[0].text == "b: no run, so left out"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dept = 5", r"unknown key 'dept'\. Did you mean 'depth'\?"),
+        ("depth = '5'", "depth is '5'; expected int"),
+        ("depth = true", "depth is True; expected int"),
+        ("depth = 0", "depth is 0; it must be at least 1"),
+        ("order = 'up'", 'order is \'up\'; write "score" or "rank"'),
+        ("depth = = 3", "not readable as TOML"),
+    ],
+)
+def test_settings_refuse(tmp_path, text, said):
+    (tmp_path / "collection.toml").write_text(text)
+    _, problems = read_config(tmp_path)
+    assert len(problems) == 1
+    assert said.replace("\\", "") in str(problems[0])
+
+
+def test_settings_have_defaults(tmp_path):
+    settings, problems = read_config(tmp_path)
+    assert settings["depth"] == 10
+    assert problems[0].warning
+
+
+def test_runs_are_named_by_file(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "a.b.run").write_text("q Q0 d 1 1 t\n")
+    (folder / "notes.md").write_text("x")
+    read = read_rankings(tmp_path)
+    assert list(read.strict()) == ["a.b"]
+    assert str(read.problems[0]) == "runs/notes.md: not read: its name does not end in .run"
+    (folder / "a.b.run.gz").write_text("q Q0 d 1 1 t\n")
+    with pytest.raises(DataError, match=r"two files for the system a\.b\. Keep one\."):
+        read_rankings(tmp_path).strict()
+
+
+def test_no_runs_says_where_to_put_them(tmp_path):
+    with pytest.raises(DataError, match=r"no runs; put one TREC file a system here"):
+        read_rankings(tmp_path).strict()

