@@ -7,27 +7,12 @@ import numpy as np
 import pandas as pd
 
 from poolkit.compare import holm, settled
-from poolkit.resample import Interval, check_level, interval, mean_draws
+from poolkit.resample import ONE_QUERY, Interval, check_level, draw_bounds, drawn_means, interval
 from poolkit.score import Scores
 from poolkit.score import measure as measure_of
 from poolkit.tables import listed, positions
 
 NEAR_TIE = 0.001  # systems closer than this are near-ties
-ONE_QUERY = "one query alone cannot be resampled, so there are no intervals"
-
-
-def _resampled(per_query: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Mean of every row in every resample, shape (n_resamples, rows); none where there is one query."""
-    drawn = mean_draws(per_query, draws)
-    return drawn if per_query.shape[1] > 1 else drawn[:0]
-
-
-def _bounds(drawn: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bounds of every column of draws, NaN where there are no draws."""
-    if not drawn.size:
-        return np.full(drawn.shape[1], np.nan), np.full(drawn.shape[1], np.nan)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
 
 
 @dataclass(frozen=True)
@@ -89,8 +74,8 @@ def best_set(scores: Scores, measure: str, *, draws: np.ndarray, alpha: float = 
     table = table.iloc[order]
     values, mean = table.to_numpy(), table.mean(axis=1)
     behind = values[0] - values
-    drawn = _resampled(behind, draws)
-    low, high = _bounds(drawn, 1 - alpha)
+    drawn = drawn_means(behind, draws)
+    low, high = draw_bounds(drawn, 1 - alpha)
     p, corrected, n = np.full(len(values), np.nan), np.full(len(values), np.nan), len(values) - 1
     notes = []
     if not n:
@@ -189,7 +174,7 @@ def verdict(
     if margin < 0:
         raise ValueError(f"margin must be at least 0; got {margin}")
     gap = _gap(scores, measure, a, b)
-    drawn = _resampled(gap[None], draws)[:, 0]
+    drawn = drawn_means(gap[None], draws)[:, 0]
     found = interval(float(gap.mean()), drawn, level=level)
     low, high = settled(np.array([found.low, found.high]))
     word, winner = "inconclusive", None

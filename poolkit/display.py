@@ -113,7 +113,7 @@ def facts(found: object, *, kind: str = "facts") -> Html:
 def cell(value: object, form: str) -> str:
     """One table cell as text. Missing numbers are a dash."""
     if isinstance(value, Interval):
-        return with_interval(value)
+        return with_interval(value).replace(" ", "\u00a0")  # never broken over lines
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):

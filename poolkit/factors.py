@@ -7,26 +7,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from poolkit.resample import check_level, mean_draws
+from poolkit.resample import ONE_QUERY, check_level, draw_bounds, drawn_means
 from poolkit.score import Scores
 from poolkit.score import measure as measure_of
 from poolkit.tables import DataError, listed
-
-ONE_QUERY = "one query alone cannot be resampled, so there are no intervals"
-
-
-def _resampled(per_query: np.ndarray, draws: np.ndarray) -> np.ndarray:
-    """Mean of every row in every resample, shape (n_resamples, rows); none where there is one query."""
-    drawn = mean_draws(per_query, draws)
-    return drawn if per_query.shape[1] > 1 else drawn[:0]
-
-
-def _bounds(drawn: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile bounds of every column of draws, NaN where there are no draws."""
-    if not drawn.size:
-        return np.full(drawn.shape[1], np.nan), np.full(drawn.shape[1], np.nan)
-    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return low, high
 
 
 @dataclass(frozen=True)
@@ -180,8 +164,8 @@ def _matched(
         rows: list[tuple[tuple, int, np.ndarray]], *columns: str
     ) -> tuple[pd.DataFrame, np.ndarray]:
         effect = np.array([x[2] for x in rows]).reshape(-1, gain.shape[1])
-        drawn = _resampled(effect, draws)
-        low, high = _bounds(drawn, level)
+        drawn = drawn_means(effect, draws)
+        low, high = draw_bounds(drawn, level)
         head = pd.DataFrame([x[0] for x in rows], columns=["from_level", "to_level", *columns[1:]])
         head[columns[0]] = np.array([x[1] for x in rows], dtype=int)
         return head.assign(difference=effect.mean(axis=1), low=low, high=high), drawn

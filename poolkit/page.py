@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 import poolkit
 from poolkit.display import ROWS, Html, notes, picture, table
 from poolkit.drawing import style
+from poolkit.resample import Interval
 from poolkit.study import Study
 
 
@@ -64,8 +65,20 @@ def tabulate(
     if out:
         path = Path(out) / "tables" / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        frame.to_csv(path, index=not isinstance(frame.index, pd.RangeIndex))
+        _flat(frame).to_csv(path, index=not isinstance(frame.index, pd.RangeIndex))
     return table(frame, caption, formats=formats, rows=rows)
+
+
+def _flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """Table for a CSV file: a column of intervals becomes three, of values and bounds."""
+    columns: dict[object, object] = {}
+    for name, column in frame.items():
+        if not column.map(lambda v: isinstance(v, Interval)).any():
+            columns[name] = column
+            continue
+        for part, end in (("value", ""), ("low", "_low"), ("high", "_high")):
+            columns[f"{name}{end}"] = column.map(lambda v, part=part: getattr(v, part, None))
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def provenance(study: Study, **parameters: object) -> Html:

@@ -19,6 +19,7 @@ from papermill.exceptions import PapermillExecutionError
 
 import poolkit
 from poolkit.collection import read_collection
+from poolkit.parts import read_config
 from poolkit.render import Page, answers_of, render, title_of, write_index
 from poolkit.tables import DataError
 
@@ -138,7 +139,8 @@ def _one(
     for at, (path, page) in enumerate(zip(paths, running, strict=True), start=1):
         told(f"{name}: {path.stem} {'failed' if isinstance(page, str) else 'done'} ({at}/{len(paths)})")
         pages.append(page)
-    return write_index(out, name, _published(pages))
+    title = str(read_config(folder)[0].get("title") or name)
+    return write_index(out, title, _published(pages))
 
 
 def _published(pages: Sequence[Page | str]) -> list[Page]:

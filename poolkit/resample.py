@@ -82,6 +82,23 @@ def mean_draws(values: np.ndarray, draws: np.ndarray) -> np.ndarray:
     return np.asarray(draws @ values.T / values.shape[1])
 
 
+ONE_QUERY = "one query alone cannot be resampled, so there are no intervals"
+
+
+def drawn_means(per_query: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Mean of every row in every resample, shape (n_resamples, rows); none where there is one query."""
+    drawn = mean_draws(per_query, draws)
+    return drawn if per_query.shape[1] > 1 else drawn[:0]
+
+
+def draw_bounds(drawn: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Percentile bounds of every column of draws, NaN where there are no draws."""
+    if not drawn.size:
+        return np.full(drawn.shape[1], np.nan), np.full(drawn.shape[1], np.nan)
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high
+
+
 def share_above(draws: np.ndarray) -> np.ndarray:
     """Share of resamples in which one system is above another; ties count half.
 

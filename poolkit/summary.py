@@ -112,6 +112,8 @@ def _command(study: Study) -> str:
     """Next action, with DATA in place of the folder: pages name no path of the machine they were made on."""
     folder = study.collection.folder
     step = str(status_of(folder, depth=study.depth)["next"])
+    if step.startswith("poolkit report"):
+        return "nothing; every pooled pair has been judged"
     return re.sub(rf"^(poolkit \w+) {re.escape(str(folder))}", r"\1 DATA", step)
 
 

@@ -111,7 +111,7 @@ def test_an_index_becomes_the_first_column_and_numbers_go_right():
 
 
 def test_cells_of_intervals_and_whole_numbers():
-    assert cell(Interval(0.5, 0.4, 0.6, 0.95, np.empty(0)), "") == "0.50 [0.40, 0.60]"
+    assert cell(Interval(0.5, 0.4, 0.6, 0.95, np.empty(0)), "") == "0.50\u00a0[0.40,\u00a00.60]"
     assert cell(np.int64(-1234), "") == "-1,234"
     assert cell(np.bool_(False), "") == "no"
     assert cell(pd.NA, "") == "\u2013"

@@ -4,6 +4,7 @@ import dataclasses
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 import toy
@@ -12,6 +13,7 @@ import poolkit
 from poolkit.figures import plot_confusion, plot_marginal
 from poolkit.page import figure, fingerprints, provenance, tabulate
 from poolkit.pool import arrival
+from poolkit.resample import Interval
 from poolkit.study import open_study
 
 
@@ -139,3 +141,10 @@ def test_fingerprints_follow_content_and_name(study, tmp_path):
     (tmp_path / "toy" / "runs" / "dense.run").rename(tmp_path / "toy" / "runs" / "other.run")
     second = fingerprints(tmp_path / "toy")
     assert {k for k in first if first[k] != second[k]} == {"runs"}
+
+
+def test_intervals_become_three_columns_of_a_csv(tmp_path):
+    found = pd.DataFrame({"rho": [Interval(0.5, 0.25, 0.75, 0.95, np.arange(3.0)), None], "n": [1, 2]})
+    tabulate(found, name="t", caption="c", out=str(tmp_path))
+    lines = (tmp_path / "tables" / "t.csv").read_text().splitlines()
+    assert lines == ["rho,rho_low,rho_high,n", "0.5,0.25,0.75,1", ",,,2"]

@@ -126,7 +126,7 @@ def test_the_sentence_of_the_toy_world(table):
 @pytest.mark.parametrize(
     ("step", "shown"),
     [
-        ("poolkit report {}", "poolkit report DATA"),
+        ("poolkit report {}", "nothing; every pooled pair has been judged"),
         ("poolkit judge {} --judge gpt-4.1 (no grade yet: 1,943 pairs)",
          "poolkit judge DATA --judge gpt-4.1 (no grade yet: 1,943 pairs)"),
         ("grade 1 pair in judgments/robot.jsonl", "grade 1 pair in judgments/robot.jsonl"),
