@@ -48,6 +48,28 @@ def lacks(study: Study) -> tuple[str, ...]:
     return tuple(said)
 
 
+def caveats(study: Study) -> tuple[str, ...]:
+    """What a reader must know first: the collection's own note, what it lacks, and its holes."""
+    note = str(study.collection.config.get("note", "")).strip()
+    return (*([note] if note else []), *lacks(study), *_holes(study))
+
+
+def _holes(study: Study) -> list[str]:
+    """Pooled documents without a grade, which every score reads as non-relevant."""
+    said = []
+    for grades in (study.human_grades, study.judge_grades):
+        if grades is None or not grades.judged.any():
+            continue
+        missing = int((~grades.judged[study.pool.item]).sum())
+        if missing:
+            share = missing / study.pool.unique
+            said.append(
+                f"{missing:,} of {study.pool.unique:,} pooled documents ({share:.1%}) have no grade under "
+                f"{grades.title}; scores read them as non-relevant."
+            )
+    return said
+
+
 def correlation(
     study: Study, *, seed: int = 1, n_resamples: int = 10_000, level: float = 0.95
 ) -> Correlation | None:

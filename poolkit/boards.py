@@ -116,14 +116,13 @@ def score_board(study: Study) -> pd.DataFrame | None:
         ("judge", study.judge_scores, study.judge_grades),
     ]
     columns = {}
-    cutoff = cutoff_of(measure(study.measure)) or study.depth
-    for side, found, grades in sides:
-        if found is None or grades is None:
-            continue
-        for name in found.measures:
-            columns[f"{name} {side}"] = found.mean(name)
-        shown = f"Judged@{cutoff}"
-        columns[f"{shown} {side}"] = scores(study.collection.runs, grades, [shown]).mean(shown)
+    shown = f"Judged@{cutoff_of(measure(study.measure)) or study.depth}"
+    for name in (*study.measures, shown):
+        for side, found, grades in sides:
+            if found is None or grades is None:
+                continue
+            own = scores(study.collection.runs, grades, [shown]) if name == shown else found
+            columns[f"{measure(name)} {side}"] = own.mean(name)
     if not columns:
         return None
     table = pd.DataFrame(columns).loc[study.order()]
@@ -154,6 +153,15 @@ def pair_named(found: Disagreements | None) -> str:
     """Return the two systems of the clearest disagreement, the one ahead under human labels first."""
     pair = _hardest(found)
     return f"{pair[0]} against {pair[1]}" if pair else "no pair"
+
+
+def evidence_queries(study: Study, found: Evidence | None) -> pd.DataFrame | None:
+    """Contribution of each query to a disagreement, with its text."""
+    if found is None:
+        return None
+    table = found.queries.copy()
+    table.insert(0, "query", study.collection.queries.loc[table.index, "text"].to_numpy())
+    return table
 
 
 def evidence_documents(found: Evidence | None, *, n: int = 4) -> pd.DataFrame:

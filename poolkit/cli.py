@@ -28,6 +28,23 @@ Depth = Annotated[int, typer.Option(help="Ranks each run gives to the pool; 0: a
 Measures = Annotated[list[str], typer.Option("-m", "--measure", help='As ir_measures: "nDCG@10 AP@100".')]
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from poolkit import __version__
+
+        typer.echo(f"poolkit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""
+
+
 @contextmanager
 def _one_line() -> Iterator[None]:
     """Bad input ends with one line on stderr, wrong arguments as wrong usage; no traceback."""

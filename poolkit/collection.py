@@ -124,7 +124,9 @@ def _open(folder: Path) -> tuple[Collection | None, list[Problem]]:
     """Read all files but the corpus; what could not be read is in the problems."""
     if not folder.is_dir():
         return None, [
-            Problem(folder, None, "no such folder; a collection is a folder with queries and runs/")
+            Problem(
+                folder, None, f"no such folder ({folder}); a collection is a folder with queries and runs/"
+            )
         ]
     config, problems = read_config(folder)
     queries = read_queries(folder)

@@ -225,11 +225,6 @@ def _notes(
     if zero:
         who = "1 system scores" if zero == 1 else f"{zero} systems score"
         notes.append(f"{who} 0 under {human.title}: no bias in percent is defined there.")
-    if human.epoch != judge.epoch:
-        notes.append(
-            f"The two sides judged different documents (pools {human.epoch} and {judge.epoch}): "
-            "part of a difference may be holes."
-        )
     if rho.value > rho.high + 1e-9:
         notes.append(
             "The correlation lies above its own interval: resampling adds noise to both orderings, which "

@@ -183,11 +183,6 @@ def _notes(
             f"Holm over {family} pairs asks for tails finer than one draw in {len(draws)}: only a pair "
             f"without a contrary draw can pass its first step. {need} resamples would resolve it."
         )
-    if human.epoch != judge.epoch:
-        notes.append(
-            f"The two sides judged different documents (pools {human.epoch} and {judge.epoch}): "
-            "part of a difference may be holes."
-        )
     return tuple(notes)
 
 

@@ -150,6 +150,9 @@ def table(
     if frame.index.name is not None or not isinstance(frame.index, pd.RangeIndex):
         frame = frame.rename_axis(index=str(frame.index.name or "")).reset_index()
     forms = dict(formats or {})
+    for name, column in frame.items():
+        if pd.api.types.is_float_dtype(column) and str(name) not in forms and _whole(column):
+            forms[str(name)] = ",.0f"
     shown = frame.head(rows)
     if len(frame) > rows:
         caption += f" First {rows} of {len(frame):,} rows; the CSV has all."
@@ -169,6 +172,12 @@ def table(
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div></figure>"
     )
     return Html(markup, f"{caption}\n" + "\n".join(lines))
+
+
+def _whole(column: pd.Series) -> bool:
+    """Whether numbers stored as floats, for want of some, are whole numbers and not shares."""
+    values = column.dropna()
+    return bool(len(values) and (values == values.round()).all() and values.abs().max() > 1)
 
 
 def picture(svg: str, caption: str) -> Html:

@@ -16,7 +16,7 @@ from poolkit.tables import listed
 
 KEYS = {
     "name": str, "title": str, "source": str, "licence": str, "depth": int, "measures": list, "order": str,
-    "near_tie": float, "human": str, "judge": str, "grades": dict, "labels": dict, "grade_maps": dict,
+    "near_tie": float, "note": str, "human": str, "judge": str, "grades": dict, "labels": dict, "grade_maps": dict,
     "judges": dict,
 }  # fmt: skip
 

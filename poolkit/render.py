@@ -14,6 +14,7 @@ from traitlets.config import Config
 import poolkit
 
 PACKAGE = Path(poolkit.__file__).parent
+UNKNOWN = "<p>Cannot be known from what this collection holds; the page says what is missing.</p>"
 HIDDEN = {"parameters", "injected-parameters", "remove-cell"}
 
 
@@ -73,23 +74,21 @@ def _links(paths: Sequence[Path], current: str = "index") -> list[dict[str, Any]
     return links
 
 
-def write_index(out: Path, name: str, pages: Sequence[Page]) -> Path:
+def write_index(out: Path, name: str, pages: Sequence[Page], lead: Sequence[str] = ()) -> Path:
     """Index page: every notebook's question and answer, then the files."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(PACKAGE / "templates"), autoescape=True, trim_blocks=True
     )
     cards = [
-        {"href": p.path.name, "title": p.title, "answer": p.answers[0] if p.answers else ""} for p in pages
+        {"href": p.path.name, "title": p.title, "answer": p.answers[0] if p.answers else UNKNOWN}
+        for p in pages
     ]
     kinds = ("figures", "tables")
     files = [str(f.relative_to(out)) for k in kinds for f in sorted((out / k).glob("*")) if f.is_file()]
     text = environment.get_template("folder.html.j2").render(
         title=name, style=_style(), pages=_links([p.path for p in pages]), cards=cards, files=files,
         version=poolkit.__version__, made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        lead=[
-            "Scores under a language model's labels are shifted, about evenly across systems: good for "
-            "comparing systems, not for quoting."
-        ],
+        lead=list(lead),
     )  # fmt: skip
     index = out / "index.html"
     index.write_text(text, encoding="utf-8")

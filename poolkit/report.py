@@ -24,6 +24,10 @@ from poolkit.render import Page, answers_of, render, title_of, write_index
 from poolkit.tables import DataError
 
 NOTEBOOKS = Path(poolkit.__file__).parents[1] / "notebooks"
+SHIFTED = (
+    "Scores under a language model's labels are shifted against people's: good for comparing systems, not for "
+    "quoting. The page about correlation says how far, and how evenly."
+)
 KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list"}
 
 
@@ -139,8 +143,11 @@ def _one(
     for at, (path, page) in enumerate(zip(paths, running, strict=True), start=1):
         told(f"{name}: {path.stem} {'failed' if isinstance(page, str) else 'done'} ({at}/{len(paths)})")
         pages.append(page)
-    title = str(read_config(folder)[0].get("title") or name)
-    return write_index(out, title, _published(pages))
+    config = read_config(folder)[0]
+    lead = [str(config[k]) for k in ("note",) if config.get(k)]
+    if (folder / "judgments").is_dir():
+        lead.append(SHIFTED)
+    return write_index(out, str(config.get("title") or name), _published(pages), lead)
 
 
 def _published(pages: Sequence[Page | str]) -> list[Page]:

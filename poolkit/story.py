@@ -133,9 +133,12 @@ def disagreement_story(found: Disagreements | None) -> Html:
         return answer(f"{said}; whether that is noise, one query cannot tell.")
     left = count(c[CONFLICT], "conflict remains", "conflicts remain")
     strong = f", {c[STRONG] or 'none'} of them strong" if c[CONFLICT] > 1 else ", a strong one" * c[STRONG]
+    p = found.pairs["human_p"]
+    sure = int(((p <= found.level) | (p >= 1 - found.level)).sum())
     return answer(
         f"{said}: {c[NOISE]:,} ({percent(found.noise_share)}) within human noise; {left}{strong}. "
-        f"{percent(found.preserved)} of all pairs are preserved."
+        f"{percent(found.preserved)} of all pairs are not contradicted; {found.human} alone can tell "
+        f"{sure:,} of them apart on these queries."
     )
 
 
@@ -149,7 +152,10 @@ def bias_story(found: LeftOut | None, measure: str) -> Html:
     loss, bearer = mine["largest"].iloc[-1], mine["system"].iloc[-1]
     flips, near, after = (int(mine[c].sum()) for c in ("flips", "near_ties", "flips_repaired"))
     what = count(len(mine), found.by, "families" if found.by == "family" else "systems")
-    text = f"Leaving each of {what} out of the pool in turn reverses {count(flips, 'pair') if flips else 'no pair'} "
+    turned = found.flips[found.flips["measure"] == measure]
+    pairs = len({frozenset(x) for x in zip(turned["better"], turned["worse"], strict=True)})
+    told = f"makes {count(flips, 'reversal')} of {count(pairs, 'pair')}" if flips else "reverses no pair"
+    text = f"Leaving each of {what} out of the pool in turn {told} "
     text += f"of systems by mean {measure}{f' ({near:,} near-tied)' if near else ''}; "
     text += f"the largest loss is {loss:.4f}, for {bearer}." if loss > 1e-12 else "no system loses."
     if flips:

@@ -78,8 +78,8 @@ def part(table: pd.DataFrame, name: str) -> pd.DataFrame:
 def summary_story(table: pd.DataFrame) -> Html:
     """Return the summary in one sentence, of the one collection or of all."""
     pool, independent = int(table["pool"].sum()), int(table["independent"].sum())
-    text = f"In {count(len(table), 'collection')}, {pool:,} judgments serve {independent:,} "
-    text += f"places in the systems' top lists: {percent(1 - pool / independent)} saved. "
+    text = f"In {count(len(table), 'collection')}, {pool:,} pairs judged once serve "
+    text += f"{independent:,} places in the systems' top lists: {percent(1 - pool / independent)} saved. "
     known = table[table["rho"].notna()]
     if known.empty:
         return answer(
@@ -122,7 +122,7 @@ def gaps(studies: Sequence[Study]) -> list[str]:
     said = []
     for study in studies:
         name = study.collection.config["name"]
-        said += [f"{name}: {line}" for line in analyse.lacks(study)]
+        said += [f"{name}: {line}" for line in analyse.caveats(study)]
         said += [f"{name}: {line}." for line in drops(study)]
         said += [f"{name}: {note}" for note in study.collection.notes[:5]]
         if len(study.collection.notes) > 5:

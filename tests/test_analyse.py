@@ -220,3 +220,14 @@ def test_another_judge_on_other_queries_has_no_ranking(study):
     wide = replace(study, judge=robot, collection=dataclasses.replace(study.collection, labels=more))
     labels, ranked = analyse.other_judges(wide, **FEW)["q2"]
     assert (labels.n, ranked) == (0, None)
+
+
+def test_caveats_lead_with_the_collections_note_and_end_with_its_holes(study):
+    noted = dataclasses.replace(
+        study.collection, config=study.collection.config | {"note": "No person graded."}
+    )
+    said = analyse.caveats(dataclasses.replace(study, collection=noted))
+    assert said[0] == "No person graded."
+    assert said[-1] == (
+        "1 of 8 pooled documents (12.5%) have no grade under robot; scores read them as non-relevant."
+    )

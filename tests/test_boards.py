@@ -99,8 +99,8 @@ def test_score_board(study):
     board = boards.score_board(study)
     assert list(board.index) == ["bm25", "dense", "hybrid"]
     assert list(board.columns) == [
-        "family", "nDCG@3 human", "P@3 human", "AP@3 human", "Judged@3 human",
-        "nDCG@3 judge", "P@3 judge", "AP@3 judge", "Judged@3 judge",
+        "family", "nDCG@3 human", "nDCG@3 judge", "P@3 human", "P@3 judge", "AP@3 human", "AP@3 judge",
+        "Judged@3 human", "Judged@3 judge",
     ]  # fmt: skip
     assert board.loc["bm25", "P@3 human"] == pytest.approx(1 / 2)  # d1 d2 of three, d5 of three
     assert board.loc["bm25", "Judged@3 human"] == pytest.approx((2 / 3 + 1) / 2)  # q1 d3 has no grade

@@ -17,6 +17,7 @@ import toy
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from poolkit import __version__
 from poolkit.cli import app
 
 COMMANDS = sorted(get_command(app).commands)
@@ -118,9 +119,14 @@ def test_check_lists_every_problem_errors_first(folder):
 
 def test_no_such_folder(tmp_path):
     done = poolkit("check", tmp_path / "no", code=1)
-    assert done.stdout == "error: no: no such folder; a collection is a folder with queries and runs/\n"
+    assert (
+        done.stdout
+        == f"error: no: no such folder ({tmp_path / 'no'}); a collection is a folder with queries and runs/\n"
+    )
     for command in ("status", "score", "analyse", "report", "judge"):
-        refused(command, tmp_path / "no", code=1, match="no: no such folder; a collection is a folder with")
+        refused(
+            command, tmp_path / "no", code=1, match="no: no such folder .*; a collection is a folder with"
+        )
 
 
 def test_bad_input_is_one_line_in_every_command(folder, tmp_path):
@@ -462,3 +468,7 @@ def test_a_sample_by_a_second_judge_does_not_take_the_place_of_the_first(folder,
     poolkit("judge", folder, "--judge", "another", "--sample", 2)
     assert poolkit("score", folder).stdout == before
     assert poolkit("score", folder, "--labels", "another").stdout != before
+
+
+def test_version():
+    assert poolkit("--version").stdout == f"poolkit {__version__}\n"

@@ -181,11 +181,6 @@ def test_bias_against_nothing_is_not_defined():
     assert found.notes == ("1 system scores 0 under human: no bias in percent is defined there.",)
 
 
-def test_two_pools_are_said():
-    found = correlated(scored(HUMAN), scored(JUDGE, epoch="e1"))
-    assert found.notes[0].startswith("The two sides judged different documents (pools e0 and e1)")
-
-
 def test_arguments_are_checked():
     with pytest.raises(ValueError, match="level must lie between 0 and 1; got 95"):
         correlated(scored(HUMAN), scored(JUDGE), level=95)

@@ -154,7 +154,10 @@ def test_the_cells_run_by_hand_write_no_files(tmp_path, monkeypatch):
 def test_two_collections_side_by_side(tmp_path):
     folders = [str(toy.toy_folder(tmp_path / name)) for name in ("one", "two")]
     text = "\n".join(x.text for x in run(BOOKS["00-summary"], collections=folders, measures=["P@3"], **FEW))
-    assert "In 2 collections, 16 judgments serve 26 places in the systems' top lists: 38.5 % saved." in text
+    assert (
+        "In 2 collections, 16 pairs judged once serve 26 places in the systems' top lists: 38.5 % saved."
+        in text
+    )
 
 
 def test_dl21(cases, tmp_path):

@@ -175,13 +175,24 @@ def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
     })  # fmt: skip
     share = noise / known if known else NAN
     kept = 1 - (conflict + strong) / pairs if pairs and not unknown else NAN
-    return said(story.disagreement_story(sides(counts=counts, noise_share=share, preserved=kept)))
+    return said(
+        story.disagreement_story(
+            sides(
+                counts=counts,
+                noise_share=share,
+                preserved=kept,
+                level=0.05,
+                pairs=pd.DataFrame({"human_p": [0.99, 0.5, 0.02]}),
+            )
+        )
+    )
 
 
 def test_disagreements():
     assert disagreements(200, noise=9, conflict=1) == (
         "Of 200 pairs of systems, 10 are ordered differently by reader and author grades: 9 (90.0 %) within human "
-        "noise; 1 conflict remains. 99.5 % of all pairs are preserved."
+        "noise; 1 conflict remains. 99.5 % of all pairs are not contradicted; "
+        "author grades alone can tell 2 of them apart on these queries."
     )
     assert "; 1 conflict remains, a strong one. " in disagreements(200, noise=9, strong=1)
     assert "; 3 conflicts remain, none of them strong. " in disagreements(200, conflict=3)
@@ -202,7 +213,13 @@ def test_disagreements_that_are_none_or_unknown():
 
 def left_out(*rows, by="family"):
     columns = ["measure", "flips", "near_ties", "flips_repaired", "largest", "system"]
-    return story.bias_story(Result(by=by, effects=pd.DataFrame(list(rows), columns=columns)), "P@5")
+    flips = pd.DataFrame(
+        [("P@5", "x", "y"), ("P@5", "y", "x"), ("P@5", "x", "z"), ("AP@5", "x", "w")],
+        columns=["measure", "better", "worse"],
+    )
+    return story.bias_story(
+        Result(by=by, effects=pd.DataFrame(list(rows), columns=columns), flips=flips), "P@5"
+    )
 
 
 def test_bias():
@@ -210,13 +227,13 @@ def test_bias():
         left_out(("P@5", 2, 1, 0, 0.25, "a"), ("P@5", 1, 0, 1, 0.1, "b"), ("AP@5", 9, 9, 9, 0.9, "c"))
     )
     assert text == (
-        "Leaving each of 2 families out of the pool in turn reverses 3 pairs of systems by mean P@5 (1 near-tied); "
-        "the largest loss is 0.2500, for a. Once the documents that only the newcomer brings are judged, 1 "
+        "Leaving each of 2 families out of the pool in turn makes 3 reversals of 2 pairs of systems by "
+        "mean P@5 (1 near-tied); the largest loss is 0.2500, for a. Once the documents that only the newcomer brings are judged, 1 "
         "reversal remains."
     )
     assert said(left_out(("P@5", 1, 0, 0, 1e-17, "a"), by="system")) == (
-        "Leaving each of 1 system out of the pool in turn reverses 1 pair of systems by mean P@5; no system loses. "
-        "Once the documents that only the newcomer brings are judged, none remains."
+        "Leaving each of 1 system out of the pool in turn makes 1 reversal of 2 pairs of systems by "
+        "mean P@5; no system loses. Once the documents that only the newcomer brings are judged, none remains."
     )
     assert said(left_out(("P@5", 0, 0, 0, 0.1, "a"))).endswith(
         "reverses no pair of systems by mean P@5; the largest loss is 0.1000, for a."

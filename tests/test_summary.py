@@ -87,15 +87,15 @@ def said(**rows):
 
 def test_the_sentence_of_one_collection():
     assert said(a=row(0.8, 1, 0)) == (
-        "In 1 collection, 5 judgments serve 20 places in the systems' top lists: 75.0 % saved. By mean P@3, the "
-        "judge's order of the systems has rho 0.80 [0.70, 0.85] with the human order; of 3 pairs of systems, 1 is "
+        "In 1 collection, 5 pairs judged once serve 20 places in the systems' top lists: 75.0 % saved. By mean "
+        "P@3, the judge's order of the systems has rho 0.80 [0.70, 0.85] with the human order; of 3 pairs of systems, 1 is "
         "ordered differently and 0 are in conflict."
     )
 
 
 def test_the_sentence_of_several_collections():
     text = said(a=row(0.8, 1, 1), b=row(0.5, 1, 0, pairs=1), c=row(None, None, None))
-    assert text.startswith("In 3 collections, 15 judgments serve 60 places")
+    assert text.startswith("In 3 collections, 15 pairs judged once serve 60 places")
     assert text.endswith(
         "In 2 of them the judge's order of the systems has a rho between 0.500 and 0.800 with the human order; of "
         "4 pairs of systems, 2 are ordered differently and 1 is in conflict."
@@ -118,7 +118,7 @@ def test_the_sentence_without_human_labels_or_a_defined_rho():
 def test_the_sentence_of_the_toy_world(table):
     text = str(summary.summary_story(table))
     assert text.startswith(
-        "In 2 collections, 16 judgments serve 26 places in the systems' top lists: 38.5 % saved."
+        "In 2 collections, 16 pairs judged once serve 26 places in the systems' top lists: 38.5 % saved."
     )
     assert "In toy, by mean nDCG@3, the judge's order of the systems has rho 0.50" in text
 
@@ -167,6 +167,7 @@ def test_no_gap_is_said(studies):
     whole = dataclasses.replace(
         studies[0], collection=dataclasses.replace(studies[0].collection, runs=runs, catalogue=catalogue)
     )
-    assert summary.gaps([whole]) == [
-        "toy: There are two systems only: one pair, whose order is right or wrong."
-    ]
+    assert (
+        summary.gaps([whole])[0]
+        == "toy: There are two systems only: one pair, whose order is right or wrong."
+    )
