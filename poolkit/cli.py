@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,9 +31,7 @@ Measures = Annotated[list[str], typer.Option("-m", "--measure", help='As ir_meas
 
 def _version(asked: bool) -> None:
     if asked:
-        from poolkit import __version__
-
-        typer.echo(f"poolkit {__version__}")
+        typer.echo(f"poolkit {metadata.version('poolkit')}")
         raise typer.Exit
 
 
@@ -175,13 +174,14 @@ def score(
     with _one_line():
         study = open_study(data, judge=labels, measures=_split(measure))
         table = score_table(study, per_query=per_query)
-    _csv(table)
+        _say(f"scores under {study.scores.title}")
+        _csv(table)
 
 
 def _csv(table: "pd.DataFrame") -> None:
     try:
-        table.to_csv(sys.stdout, index=False, lineterminator="\n")
-    except BrokenPipeError:  # `| head` has seen enough
+        typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

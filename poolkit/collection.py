@@ -10,8 +10,8 @@ from typing import Any
 
 import pandas as pd
 
-from poolkit.formats import read_qrels
-from poolkit.labels import Labels, labels_from, mapped
+from poolkit.formats import read_jsonl, read_qrels
+from poolkit.labels import BEYOND, HIGHEST, LOWEST, Labels, labels_from, mapped
 from poolkit.lines import Problem, Read
 from poolkit.parts import (
     EMPTY_CORPUS,
@@ -129,8 +129,9 @@ def _open(folder: Path) -> tuple[Collection | None, list[Problem]]:
             )
         ]
     config, problems = read_config(folder)
+    order: Order = "rank" if config["order"] == "rank" else "score"
     queries = read_queries(folder)
-    rankings = read_rankings(folder)
+    rankings = read_rankings(folder, order)
     problems += queries.problems + rankings.problems
     labels, judgments, said = _all_labels(folder, config)
     problems += said
@@ -141,11 +142,18 @@ def _open(folder: Path) -> tuple[Collection | None, list[Problem]]:
     if catalogue.rows is None:
         return None, problems
     systems = [s for s in catalogue.rows.index if s in rankings.rows]
-    order: Order = "rank" if config["order"] == "rank" else "score"
     try:
         runs = runs_from({s: rankings.rows[s] for s in systems}, list(queries.rows.index), order=order)
     except DataError as error:
         return None, [*problems, Problem(folder / "runs", None, str(error))]
+    for system, returned in zip(runs.systems, runs.returned, strict=True):
+        if not returned.any():
+            said_so = (
+                f"run {system}: none of its queries is in the queries file; it says "
+                f"{listed(rankings.rows[system]['query_id'].unique().to_pylist())}, the file says "
+                f"{listed(runs.queries)}. Check that both name queries alike, or remove the run."
+            )
+            problems.append(Problem(folder / "runs", None, said_so))
     if runs.strays:
         said_so = f"{runs.strays} rows belong to queries that are not in the queries file; they are left out"
         problems.append(Problem(folder / "runs", None, said_so, warning=True))
@@ -186,6 +194,9 @@ def _all_labels(
                 found = labels_from(read.rows, name, title=title)
             else:
                 judgments[name] = records = read_judgments(path)
+                if far := _beyond(path, records):
+                    problems += far
+                    continue
                 first = records[records["replicate"] == 0]
                 good = first["status"] == "ok"
                 found = labels_from(
@@ -194,9 +205,23 @@ def _all_labels(
                 )  # fmt: skip
             grades = config["grade_maps"].get(name)
             if grades:
-                found = mapped(found, {int(k): int(v) for k, v in grades.items()})
+                found = mapped(found, {int(k): v for k, v in grades.items()})
         except (DataError, ValueError) as error:
             problems.append(Problem(path, None, str(error).removeprefix(f"{path.name}: ")))
             continue
         labels[name] = found
+    there = {name for (name, _, _), _ in sources} | set(config["judges"])
+    for key in ("labels", "grade_maps"):
+        for name in (n for n in config[key] if n not in there):
+            said = f"[{key}.{name}] is not used: qrels/ and judgments/ have no labels of that name"
+            problems.append(Problem(folder / "collection.toml", None, said, warning=True))
     return labels, judgments, problems
+
+
+def _beyond(path: Path, records: pd.DataFrame) -> list[Problem]:
+    """Judgments of a grade that no scale has, replicates included, by line."""
+    if records["relevance"].dropna().between(LOWEST, HIGHEST).all():
+        return []
+    rows = [(n, row.get("relevance")) for n, row in read_jsonl(path).rows or []]
+    far = [(n, g) for n, g in rows if isinstance(g, int) and not LOWEST <= g <= HIGHEST]
+    return [Problem(path, number, f"grade {grade}; {BEYOND}") for number, grade in far]

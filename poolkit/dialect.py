@@ -1,11 +1,31 @@
 """Which parameters an endpoint takes: learnt from its first refusal, and not sent again."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+RESERVED = {"model", "messages", "stream", "n", "api_key"}
+MOST_TOKENS = 10**9
+
+
+def parameters_fault(parameters: Mapping[str, Any]) -> str:
+    """What is wrong with sampling parameters of collection.toml, in words; nothing where all is well."""
+    for name, value in sorted(parameters.items()):
+        if name in RESERVED:
+            return f"parameters cannot hold {name!r}; poolkit sets it, or it is a secret"
+        if name in _OTHER_NAME and (type(value) is not int or not 0 < value <= MOST_TOKENS):
+            found = f"parameters: {name} is {str(value)[:40]!r}"
+            return f"{found}; it must be a whole number from 1 to {MOST_TOKENS:,}"
+        if name == "response_format" and not isinstance(value, dict):
+            return f"parameters: {name} is {str(value)[:40]!r}; it must be a table"
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            return f"parameters: {name} is {str(value)[:40]!r}, which JSON cannot hold; give text or a number"
+    return ""
 
 
 @dataclass

@@ -18,7 +18,7 @@ import openai
 from aiolimiter import AsyncLimiter
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
 
-from poolkit.dialect import Dialect, spoken
+from poolkit.dialect import MOST_TOKENS, Dialect, spoken
 from poolkit.pace import Gate, retry_after
 from poolkit.price import OPENAI, Budget, Price, Stop
 
@@ -133,7 +133,7 @@ class Endpoint:
 
     def scrubbed(self, text: str, *, most: int = 300) -> str:
         """Text without the key, on one line of bounded length."""
-        safe = text.replace(self.key, "***") if len(self.key) > 7 else text
+        safe = text.replace(self.key, "***") if len(self.key) > 3 else text
         safe = re.sub(r"\b(sk-|Bearer )[\w*-]{8,}", "***", safe)
         return " ".join(safe.encode("utf-8", "replace").decode().split())[:most]
 
@@ -218,8 +218,10 @@ class Endpoint:
             counts = (usage.get("prompt_tokens"), cached, usage.get("completion_tokens"))
         except (TypeError, KeyError, IndexError, AttributeError):
             said = reply.get("error") if isinstance(reply, dict) else reply
-            raise Again(f"the server's reply is not a chat completion: {str(said)[:100]}") from None
-        known = all(type(count) is int and count >= 0 for count in counts)
+            said = self.scrubbed(str(said), most=100)  # before it is cut: no half key stays
+            raise Again(f"the server's reply is not a chat completion: {said}") from None
+        known = all(type(count) is int and 0 <= count <= MOST_TOKENS for count in counts)
+        known = known and cached <= usage["prompt_tokens"]  # else a call would cost less than nothing
         return Answer(
             text=text if isinstance(text, str) else None,
             finish="refusal" if refusal and finish == "stop" else str(finish or ""),

@@ -1,12 +1,17 @@
-"""Run files, label files and JSON Lines: what they must hold, checked as they are read."""
+"""Run files, label files, JSON Lines, CSV, TOML: what they must hold, checked as they are read."""
 
+import csv
+import io
 import json
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from poolkit.labels import BEYOND, HIGHEST, LOWEST
 from poolkit.lines import (
     BEIR_QRELS,
     RUN,
@@ -18,7 +23,7 @@ from poolkit.lines import (
     read_columns,
     unreadable,
 )
-from poolkit.tables import DataError
+from poolkit.tables import DataError, Order, listed
 
 
 def _codes(rows: pa.Table) -> np.ndarray:
@@ -29,11 +34,11 @@ def _codes(rows: pa.Table) -> np.ndarray:
     return np.asarray(query.indices.to_numpy().astype(np.int64) * width + document.indices.to_numpy())
 
 
-def read_run(path: Path) -> Read[pa.Table]:
+def read_run(path: Path, order: Order = "score") -> Read[pa.Table]:
     """Rows of a TREC run file: query_id, doc_id, rank, score.
 
-    Refused: a document twice in a query, a score that is not a number, lines that are not six
-    columns, an empty file. Warned of: a rank column that contradicts the scores.
+    Refused: a document twice in a query, a score that is not a number, a rank that is none where ranks
+    give the order, lines that are not six columns, an empty file. Warned of: a rank column that contradicts the scores.
     """
     try:
         data = read_bytes(path)
@@ -44,20 +49,24 @@ def read_run(path: Path) -> Read[pa.Table]:
         return read
     rows = read.rows
     codes, score = _codes(rows), rows["score"].to_numpy()
-    order = np.argsort(codes, kind="stable")
-    again = np.flatnonzero(codes[order][1:] == codes[order][:-1])
+    by_pair = np.argsort(codes, kind="stable")
+    again = np.flatnonzero(codes[by_pair][1:] == codes[by_pair][:-1])
     missing = np.flatnonzero(np.isnan(score))
-    if not len(again) and not len(missing):
+    unranked = np.flatnonzero(~np.isfinite(rows["rank"].to_numpy()) & (order == "rank"))
+    if not len(again) and not len(missing) and not len(unranked):
         return Read(rows, _rank_conflict(path, data, rows))
     number = [n for n, _ in lines(data)]
     problems = []
-    for first, second in zip(order[again].tolist(), order[again + 1].tolist(), strict=True):
+    for first, second in zip(by_pair[again].tolist(), by_pair[again + 1].tolist(), strict=True):
         query, doc = rows["query_id"][second].as_py(), rows["doc_id"][second].as_py()
         said = f"query {query} ranks {doc} twice (lines {number[first]} and {number[second]}). Keep one."
         problems.append(Problem(path, number[second], said))
     for row in missing.tolist():
         said = f"query {rows['query_id'][row].as_py()} has a score that is not a number (NaN)"
         problems.append(Problem(path, number[row], said))
+    for row in unranked.tolist():
+        said = f"query {rows['query_id'][row].as_py()} has the rank {rows['rank'][row].as_py()}; a rank is a number"
+        problems.append(Problem(path, number[row], f'{said} where order is "rank"'))
     return Read(rows, sorted(problems, key=lambda p: p.line or 0))
 
 
@@ -85,7 +94,7 @@ def _rank_conflict(path: Path, data: bytes, rows: pa.Table) -> list[Problem]:
 def read_qrels(path: Path) -> Read[pd.DataFrame]:
     """Human labels in TREC form (four columns) or BEIR form (a header, three tab-separated columns).
 
-    Refused: grades that are not whole numbers, and conflicting repeats. Identical repeats stay for
+    Refused: grades that are not whole numbers or lie beyond +-1000, and conflicting repeats. Identical repeats stay for
     `labels_from` to drop and count.
     """
     try:
@@ -98,16 +107,18 @@ def read_qrels(path: Path) -> Read[pd.DataFrame]:
         return Read(None, read.problems)
     grade = read.rows["relevance"].to_numpy()
     frame = pd.DataFrame({"pair": _codes(read.rows), "grade": grade})
+    far = np.flatnonzero(np.isfinite(grade) & ((grade < LOWEST) | (grade > HIGHEST)))
     broken = np.flatnonzero(~(np.isfinite(grade) & (grade == np.round(grade))))
     first_of = frame.groupby("pair", sort=False)["grade"].transform("first").to_numpy()
     clashes = np.flatnonzero((first_of != grade) & ~np.isnan(grade))
     problems = []
-    if len(broken) or len(clashes):
+    if len(broken) or len(clashes) or len(far):
         number = [n for n, _ in lines(data)][1 if form.header else 0 :]
         for row in broken.tolist():
             problems.append(
                 Problem(path, number[row], f"the grade is {grade[row]:g}; a grade is a whole number")
             )
+        problems += [Problem(path, number[row], f"grade {grade[row]:g}; {BEYOND}") for row in far.tolist()]
         for row in clashes.tolist():
             first = int(np.flatnonzero(frame["pair"].to_numpy() == frame["pair"][row])[0])
             query, doc = read.rows["query_id"][row].as_py(), read.rows["doc_id"][row].as_py()
@@ -136,10 +147,66 @@ def read_jsonl(path: Path) -> Read[list[tuple[int, dict[str, object]]]]:
             said = error.msg if isinstance(error, json.JSONDecodeError) else "not UTF-8"
             problems.append(Problem(path, number, f"not a JSON object ({said}).{cut}"))
             continue
-        if isinstance(row, dict):
+        except (RecursionError, ValueError) as error:
+            deep = isinstance(error, RecursionError)
+            said = "nested too deep" if deep else "a number of thousands of digits"
+            problems.append(Problem(path, number, f"not usable JSON ({said}). Mend or remove the line."))
+            continue
+        if b"\\u" in line and _halved(row):
+            said = "half a character (a lone surrogate such as \\ud800). Mend the text."
+            problems.append(Problem(path, number, said))
+        elif isinstance(row, dict):
             rows.append((number, row))
         else:
             problems.append(Problem(path, number, f"a JSON {type(row).__name__} where an object is expected"))
     if not rows and not problems:
         problems.append(Problem(path, None, "the file is empty"))
     return Read(rows, problems)
+
+
+def _halved(row: object) -> bool:
+    """Whether a text in a JSON value holds a lone surrogate, which no file can hold."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode("utf-8")
+    except (UnicodeEncodeError, RecursionError):
+        return True
+    return False
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Content of a TOML file; a DataError with the file's name where it is none."""
+    try:
+        return tomllib.loads(read_bytes(path).decode("utf-8"))
+    except UnicodeDecodeError:
+        raise DataError(f"{path.name}: not UTF-8. Save the file as UTF-8.") from None
+    except DataError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path.name}: not readable as TOML: {error}") from None
+
+
+def read_csv(path: Path) -> Read[pd.DataFrame]:
+    """Table of a CSV file as text, indexed by line number; a short row ends in empty cells."""
+    try:
+        text = read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError:
+        return Read(None, [Problem(path, None, "not UTF-8. Save the file as UTF-8.")])
+    except DataError as error:
+        return Read(None, unreadable(path, error))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        rows = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        return Read(None, [Problem(path, reader.line_num, f"not readable as CSV: {error}")])
+    if not rows:
+        return Read(None, [Problem(path, None, "not readable as CSV: the file is empty")])
+    (first, names), *rest = rows
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        return Read(None, [Problem(path, first, f"column {listed(map(repr, twice))} comes twice. Keep one.")])
+    wide = [(number, row) for number, row in rest if len(row) > len(names)]
+    if wide:
+        said = f"cells where the header has {len(names)} columns. Quote a cell that holds a comma."
+        return Read(None, [Problem(path, number, f"{len(row)} {said}") for number, row in wide])
+    cells = [row + [""] * (len(names) - len(row)) for _, row in rest]
+    return Read(pd.DataFrame(cells, columns=names, index=[n for n, _ in rest], dtype=object))

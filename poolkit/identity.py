@@ -18,19 +18,21 @@ from urllib.parse import urlsplit
 import pandas as pd
 
 from poolkit import prompt as pr
-from poolkit.price import OPENAI, Price, encoder, price_of
+from poolkit.dialect import parameters_fault
+from poolkit.price import OPENAI, Price, encoder, price_fault, price_of
 from poolkit.tables import DataError
 
 GPT = "gpt-4.1-2025-04-14"
 BUILT_IN = {"gpt-4.1": {"model": GPT}}
 PARAMETERS = {"temperature": 0, "max_tokens": 400}
+FREE = {"input": 0, "output": 0}
 KEYS: dict[str, tuple[type, ...]] = {
     "model": (str,), "base_url": (str,), "key_env": (str,), "prompt": (str,), "parameters": (dict,),
     "price": (dict,), "requests_per_minute": (int, float), "tokens_per_minute": (int, float),
     "concurrency": (int,), "max_document_tokens": (int,), "timeout": (int, float), "attempts": (int,),
 }  # fmt: skip
 _KIND = {str: "text", dict: "a table", int: "a number"}
-RESERVED = {"model", "messages", "stream", "n", "api_key"}
+MOST, REPLICATES = 10**9, 2**31  # of a setting, and of the numbers that replicates have
 
 
 @dataclass(frozen=True)
@@ -70,15 +72,26 @@ def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> J
     Judge
     """
     where = f"judge {name!r}"
+    if not name or name.startswith(".") or re.search(r"[/\\\s]", name) or not name.isprintable():
+        raise DataError(
+            f"{where}: a judge's name is the name of its file. Give it no slash, backslash, space or control "
+            "character, and no dot at the start."
+        )
     if settings is None:
         if name not in BUILT_IN:
             raise DataError(
                 f"{where}: collection.toml has no [judges.{name}], and built in is only 'gpt-4.1'."
             )
         settings = BUILT_IN[name]
+    if not isinstance(settings, Mapping):
+        raise DataError(
+            f"{where}: collection.toml says {str(settings)[:40]!r}; it must be a table, [judges.{name}]."
+        )
     given: dict[str, Any] = {key: value for key, value in settings.items() if key != "kind"}
     kind = str(settings.get("kind", "endpoint"))
     if kind != "endpoint":
+        if not isinstance(given.get("prompt", ""), str):
+            raise DataError(f"{where}: prompt must be text.")
         path = pr.find_prompt(given["prompt"], folder) if "prompt" in given else None
         template = pr.read_prompt(path) if path else None
         return Judge(name, kind, str(given.get("model", "")), prompt=template, provenance=given)
@@ -88,13 +101,19 @@ def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> J
             raise DataError(f"{where}: unknown key {key!r}. Did you mean {near!r}?")
         if not isinstance(value, KEYS[key]) or isinstance(value, bool):
             raise DataError(f"{where}: {key} must be {_KIND[KEYS[key][0]]}.")
-        if isinstance(value, int | float) and not value > 0:
-            raise DataError(f"{where}: {key} is {value}; it must be above 0.")
+        if isinstance(value, int | float) and not 0 < value <= MOST:
+            found = f"{where}: {key} is {str(value)[:40]}"
+            raise DataError(f"{found}; it must be above 0{f' and at most {MOST:,}' if value > 0 else ''}.")
     if not given.get("model", "").strip():
         raise DataError(f"{where}: no model. Name a pinned snapshot, such as model = {GPT!r}.")
     _address(where, given)
-    given["parameters"] = _parameters(where, given.get("parameters", {}))
-    given["price"] = price_of(given["model"], given["base_url"], _price(where, given.get("price")))
+    parameters = given.get("parameters", {})
+    if fault := parameters_fault(parameters) or price_fault(given.get("price", FREE)):
+        raise DataError(f"{where}: {fault}.")
+    given["parameters"] = {**PARAMETERS, **parameters}
+    if "max_completion_tokens" in parameters:
+        del given["parameters"]["max_tokens"]
+    given["price"] = price_of(given["model"], given["base_url"], given.get("price"))
     given["prompt"] = pr.read_prompt(pr.find_prompt(given.get("prompt", pr.DEFAULT.stem), folder))
     return Judge(name, **given)
 
@@ -102,7 +121,13 @@ def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> J
 def _address(where: str, given: dict[str, Any]) -> None:
     """Check base_url and key_env, and fill in what they are by default: the key goes to its own host only."""
     base_url = given.setdefault("base_url", OPENAI)
-    parts = urlsplit(base_url)
+    try:
+        parts = urlsplit(base_url)
+        good = parts.port != 0 and re.fullmatch(r"[!-~]*", base_url)
+    except ValueError:  # its words may hold a key
+        good = None
+    if not good:
+        raise DataError(f"{where}: base_url is no address: its host or port is wrong, or it holds a space.")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise DataError(f"{where}: base_url must begin with http:// or https:// and a host.")
     if parts.username or parts.password or parts.query:
@@ -114,27 +139,11 @@ def _address(where: str, given: dict[str, Any]) -> None:
         raise DataError(f"{where}: key_env must be the name of an environment variable, never a key.")
 
 
-def _parameters(where: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Sampling parameters, with a bound on the reply."""
-    if reserved := sorted(RESERVED & set(given)):
-        raise DataError(
-            f"{where}: parameters cannot hold {reserved[0]!r}; poolkit sets it, or it is a secret."
-        )
-    parameters = {**PARAMETERS, **given}
-    if "max_completion_tokens" in given:
-        del parameters["max_tokens"]
-    return parameters
-
-
-def _price(where: str, given: Mapping[str, Any] | None) -> Mapping[str, float] | None:
-    """A price table, checked."""
-    if given is not None:
-        numbers = all(type(value) in (int, float) and value >= 0 for value in given.values())
-        if not numbers or not {"input", "output"} <= set(given) <= {"input", "cached", "output"}:
-            raise DataError(
-                f"{where}: price gives input, output and maybe cached, in USD per million tokens."
-            )
-    return given
+def checked_replicate(replicate: int) -> int:
+    """A replicate's number, if records can hold it."""
+    if not 0 <= replicate < REPLICATES:
+        raise ValueError(f"replicate is {replicate}; give a whole number from 0 to {REPLICATES - 1}.")
+    return replicate
 
 
 def identity(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from poolkit.identity import Judge, content_hash, identity, judge_from, prompt_of
+from poolkit.identity import Judge, checked_replicate, content_hash, identity, judge_from, prompt_of
 from poolkit.plan import Forecast, explain, forecast, plan_of
 from poolkit.progress import Meter
 from poolkit.records import ledger
@@ -64,7 +64,7 @@ def fill(
     max_usd : float, optional
         Never spend more in this run; needs a known price.
     replicate : int
-        Another number judges the same pairs again, past every earlier answer.
+        From 0; another number judges the same pairs again, past every earlier answer.
     retry_failed : bool
         Ask again where the last answer was a failure.
     progress : bool, optional
@@ -76,6 +76,7 @@ def fill(
         With a reason in `stopped` when pairs remain: budget, quota, key, Ctrl-C. Run again to go on.
     """
     prompt_of(judge)
+    replicate = checked_replicate(replicate)
     if max_usd is not None and judge.price is None:
         raise DataError(
             f"judge {judge.name!r}: the price of {judge.model!r} is unknown, so no budget can be kept. Give "

@@ -9,6 +9,9 @@ import pandas as pd
 
 from poolkit.tables import DataError, Runs, listed
 
+LOWEST, HIGHEST = -1000, 1000  # tables grow with the highest grade
+BEYOND = f"grades lie between {LOWEST} and {HIGHEST}"
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -43,7 +46,7 @@ def labels_from(
 ) -> Labels:
     """Labels from a table of query_id, doc_id, relevance.
 
-    Grades must be whole numbers; 1.0 is read as 1, 0.5 is refused. Identical repeats are dropped
+    Grades must be whole numbers between -1000 and 1000; 1.0 is read as 1, 0.5 is refused. Identical repeats are dropped
     and counted, conflicting ones refused.
     """
     rows = rows[["query_id", "doc_id", "relevance"]]
@@ -55,6 +58,7 @@ def labels_from(
             f"labels {name}: query {worst.query_id}, document {worst.doc_id} has the grade "
             f"{worst.relevance!r}; a grade is a whole number ({int(bad.sum())} such rows)"
         )
+    _refuse_beyond(rows, name)
     rows = rows.assign(
         query_id=rows["query_id"].astype(str), doc_id=rows["doc_id"].astype(str), relevance=grades.astype(int)
     )
@@ -69,6 +73,18 @@ def labels_from(
     if failed is None:
         failed = pd.DataFrame(columns=["query_id", "doc_id", "status"])
     return Labels(name, kept, title or name, human, failed, len(rows) - len(kept))
+
+
+def _refuse_beyond(rows: pd.DataFrame, name: str) -> None:
+    """Refuse grades that no scale has; a missing one is none."""
+    grades = pd.to_numeric(rows["relevance"], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    far = (grades < LOWEST) | (grades > HIGHEST)
+    if far.any():
+        worst = rows[far].iloc[0]
+        raise DataError(
+            f"labels {name}: query {worst.query_id}, document {worst.doc_id} has the "
+            f"grade {worst.relevance}; {BEYOND} ({int(far.sum())} such rows)"
+        )
 
 
 def mapped(labels: Labels, grades: Mapping[int, int]) -> Labels:

@@ -56,6 +56,10 @@ def job_of(folder: Path, name: str, *, depth: int = 0, sample: int = 0, seed: in
         raise ValueError(f"sample is {sample}; give how many pairs to draw, or 0 for the whole pool")
     collection = read_collection(folder)
     judge = judge_from(name, collection.config["judges"].get(name), folder)
+    if name in collection.labels and collection.labels[name].human:
+        raise DataError(
+            f"judge {name!r}: the human labels in qrels/ have this name. Rename the judge, or that file."
+        )
     made = pool(collection.runs, depth=depth or collection.config["depth"])
     pairs = collection.runs.pairs(made.item)
     if sample:
@@ -97,10 +101,11 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool) -> list[str]
         job.judge, job.pairs, judgments_path=path, replicate=replicate, retry_failed=retry_failed
     )
     price = "price unknown" if ahead.usd is None else f"${ahead.usd:,.2f}"
+    time = f"{ahead.minutes:,.1f} minutes" if ahead.minutes >= 1 else "under a minute"
     return [
         f"judge {job.judge.name} ({job.judge.model}): {ahead.calls:,} of {len(job.pairs):,} pairs to judge",
         f"about {ahead.tokens_in:,} input and {ahead.tokens_out:,} output tokens, {price}, "
-        f"{ahead.minutes:,.1f} minutes at the configured rate",
+        f"{time} at the configured rate",
     ]
 
 
@@ -112,7 +117,8 @@ def outcome_lines(outcome: Outcome) -> list[str]:
     ]
     lines += [f"failed ({kind}): {n:,}" for kind, n in outcome.failed.items()]
     if outcome.remaining:
-        lines.append(f"{outcome.remaining:,} pairs remain: {outcome.stopped}. Run again to go on.")
+        again = "" if "run again" in str(outcome.stopped) else " Run again to go on."
+        lines.append(f"{outcome.remaining:,} pairs remain: {outcome.stopped}.{again}")
     return [*lines, *outcome.notes]
 
 

@@ -37,7 +37,7 @@ class Problem:
         folder = self.path.parent.name
         where = f"{folder}/{self.path.name}" if folder in ("runs", "qrels", "judgments") else self.path.name
         where += "" if self.line is None else f", line {self.line}"
-        return f"{where}: {self.text}"
+        return f"{where}: {self.text}".encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,9 @@ class Read(Generic[T]):
 
 def read_bytes(path: Path) -> bytes:
     """Content of a file, unpacked if its first bytes say gzip, without a byte order mark."""
+    if not path.is_file():
+        what = "Is a directory" if path.is_dir() else "a broken link or a pipe"
+        raise DataError(f"{path.name}: {what}, where a file is expected. Put a file here.")
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":
         try:
@@ -73,6 +76,21 @@ def lines(data: bytes) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), start=1):
         if line.strip():
             yield number, line
+
+
+def read_lines(path: Path) -> Read[list[tuple[int, str]]]:
+    """Lines of a text file that are not blank, with their numbers; only line ends part lines."""
+    try:
+        data = read_bytes(path)
+    except DataError as error:
+        return Read(None, unreadable(path, error))
+    rows, problems = [], []
+    for number, line in lines(data):
+        try:
+            rows.append((number, line.decode("utf-8")))
+        except UnicodeDecodeError:
+            problems.append(Problem(path, number, "not UTF-8. Save the file as UTF-8."))
+    return Read(rows, problems)
 
 
 @dataclass(frozen=True)

@@ -41,10 +41,9 @@ def measure(text: str | Measure) -> Measure:
     if isinstance(text, Measure):
         return text
     try:
-        if text.strip().split("@")[0] == "DCG":
-            found = DCG @ int(text.split("@")[1]) if "@" in text else DCG
-        else:
-            found = ir_measures.parse_measure(text)
+        name, at, cut = text.strip().partition("@")
+        own = DCG @ int(cut) if at and name == "DCG" else DCG
+        found = own if name == "DCG" else ir_measures.parse_measure(text)
         found.validate_params()
     except (NameError, ValueError, AssertionError, TypeError) as error:
         name = text.strip().split("@")[0].split("(")[0]
@@ -58,6 +57,10 @@ def measure(text: str | Measure) -> Measure:
     cutoff = found["cutoff"] if "cutoff" in found.SUPPORTED_PARAMS else None
     if isinstance(cutoff, int) and cutoff < 1:
         raise ValueError(f"measure {text!r}: the cutoff must be at least 1")
+    if _threshold(found) < 1:
+        raise ValueError(
+            f"measure {text!r}: rel must be at least 1, or unjudged documents would count as relevant"
+        )
     return found
 
 
@@ -162,7 +165,8 @@ def denominators(counts: np.ndarray, measures: Sequence[Measure]) -> dict[str, n
         elif m.NAME in ("R", "AP"):
             value = at_least[..., threshold - 1] if threshold <= top else np.zeros(shape)
         elif m.NAME == "nDCG":
-            limit = cutoff_of(m) or int(at_least.max(initial=0))
+            most = int(at_least.max(initial=0))
+            limit = min(cutoff_of(m) or most, most)
             gathered = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(1, limit + 1) + 1))])
             # A list of gains is a stack of layers: each grade adds 1 to all documents at or above it.
             value = gathered[np.minimum(at_least, limit)].sum(axis=-1)

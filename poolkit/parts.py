@@ -1,6 +1,6 @@
 """The kinds of file that make a collection: each to its table, with every problem by line."""
 
-import tomllib
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from poolkit.formats import read_jsonl, read_run
-from poolkit.lines import Problem, Read
-from poolkit.tables import listed
+from poolkit.formats import read_csv, read_jsonl, read_run, read_toml
+from poolkit.labels import BEYOND, HIGHEST, LOWEST
+from poolkit.lines import Problem, Read, read_lines, unreadable
+from poolkit.tables import DataError, Order, listed
 
 KEYS = {
     "name": str, "title": str, "source": str, "licence": str, "depth": int, "measures": list, "order": str,
@@ -28,7 +29,7 @@ EMPTY_CORPUS = pd.DataFrame(
 
 def one_of(folder: Path, *names: str) -> Path | None:
     """First of the named files that exists in a folder."""
-    return next((folder / n for n in names if (folder / n).exists()), None)
+    return next((folder / n for n in names if os.path.lexists(folder / n)), None)
 
 
 def read_config(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
@@ -39,12 +40,12 @@ def read_config(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
         "judges": {},
     }  # fmt: skip
     path = folder / "collection.toml"
-    if not path.exists():
+    if not os.path.lexists(path):
         return settings, [Problem(path, None, "absent: defaults are used", warning=True)]
     try:
-        given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        return settings, [Problem(path, None, f"not readable as TOML: {error}")]
+        given = read_toml(path)
+    except DataError as error:
+        return settings, unreadable(path, error)
     problems = []
     for key, value in given.items():
         kind = KEYS.get(key)
@@ -56,12 +57,49 @@ def read_config(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
             said = f"{key} is {value!r}; expected {kind.__name__}"
             problems.append(Problem(path, None, said))
         else:
-            settings[key] = value
+            wrong = _misshaped(key, value)
+            problems += [Problem(path, None, said) for said in wrong]
+            settings[key] = settings[key] if wrong else value
     if settings["order"] not in ("score", "rank"):
         problems.append(Problem(path, None, f'order is {settings["order"]!r}; write "score" or "rank"'))
     if settings["depth"] < 1:
         problems.append(Problem(path, None, f"depth is {settings['depth']}; it must be at least 1"))
     return settings, problems
+
+
+def _misshaped(key: str, value: Any) -> list[str]:
+    """What is wrong inside a list or table of collection.toml."""
+    if key == "measures":
+        odd = [x for x in value if not isinstance(x, str)]
+        return [f'measures holds {listed(odd)}; write names such as "nDCG@10"'] if odd else []
+    if key == "grades":
+        odd = [g for g, text in value.items() if not isinstance(text, str)]
+        said = [f"[grades] {g} is {value[g]!r}; expected a text" for g in odd]
+        return said + [f"[grades] {why}" for g in value if (why := _no_grade(g))]
+    if key not in ("labels", "judges", "grade_maps"):
+        return []
+    said = list[str]()
+    for name, table in value.items():
+        where = f"[{key}.{name}]"
+        if not isinstance(table, dict):
+            said.append(f"[{key}] {name} is {table!r}; expected a table {where}")
+        elif key == "grade_maps":
+            odd = [(g, to, _no_grade(g) or _no_grade(to)) for g, to in table.items()]
+            said += [f"{where} {g} = {to!r}: {why}" for g, to, why in odd if why]
+        elif key == "labels" and not isinstance(table.get("title", ""), str):
+            said.append(f"{where} title is {table['title']!r}; expected a text")
+    return said
+
+
+def _no_grade(value: object) -> str:
+    """Why a key (text) or a value (number) of a table is no grade; empty where it is one."""
+    try:
+        number = int(value) if isinstance(value, str | int | float) else 0
+        if isinstance(value, bool | float) or str(number) != str(value):
+            raise ValueError
+    except (ValueError, OverflowError):
+        return f"{value} is not a grade; a grade is a whole number"
+    return "" if LOWEST <= number <= HIGHEST else f"grade {value}; {BEYOND}"
 
 
 def read_queries(folder: Path) -> Read[pd.DataFrame]:
@@ -71,9 +109,9 @@ def read_queries(folder: Path) -> Read[pd.DataFrame]:
         return Read(None, [Problem(folder / "queries.jsonl", None, "absent; write one {_id, text} a line")])
     rows, problems = [], []
     if path.suffix == ".tsv":
-        for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
-            if not line.strip():
-                continue
+        text_lines = read_lines(path)
+        problems += text_lines.problems
+        for number, line in text_lines.rows or []:
             query_id, tab, text = line.partition("\t")
             if not tab:
                 problems.append(Problem(path, number, "no tab; write query id, tab, text"))
@@ -85,7 +123,7 @@ def read_queries(folder: Path) -> Read[pd.DataFrame]:
             if not _identified(row):
                 problems.append(Problem(path, number, 'a query needs "_id" (text or integer) and "text"'))
                 continue
-            extra = {k: v for k, v in row.items() if isinstance(v, str) and k != "_id"}
+            extra = {k: v for k, v in row.items() if isinstance(v, str) and k not in ("_id", "query_id")}
             rows.append((number, {"query_id": str(row["_id"]), **extra}))
     return _keyed(path, rows, problems, key="query_id")
 
@@ -130,7 +168,7 @@ def read_corpus(folder: Path, path: Path) -> Read[pd.DataFrame]:
             problems.append(Problem(path, number, 'a document needs "_id" (text or integer) and "text"'))
             continue
         image = str(row.get("image") or "")
-        if image and not (folder / image).resolve().is_relative_to(folder.resolve()):
+        if image and ("\0" in image or not (folder / image).resolve().is_relative_to(folder.resolve())):
             problems.append(Problem(path, number, f"image {image!r} lies outside the collection"))
             continue
         document = {"doc_id": str(row["_id"]), "title": str(row.get("title") or ""), "text": str(row["text"])}
@@ -141,17 +179,24 @@ def read_corpus(folder: Path, path: Path) -> Read[pd.DataFrame]:
 def named_files(folder: Path, *suffixes: str) -> Iterator[tuple[str, Path, Problem | None]]:
     """Files of a folder by the name that commands use; others come with a problem."""
     if not folder.is_dir():
+        if os.path.lexists(folder):
+            yield folder.name, folder, Problem(folder, None, "not a folder. Move it away or make it one.")
         return
-    for path in sorted(p for p in folder.iterdir() if p.is_file() and not p.name.startswith(".")):
+    for path in sorted(p for p in folder.iterdir() if not p.name.startswith(".")):
         plain = path.name.removesuffix(".gz")
         suffix = next((s for s in suffixes if plain.endswith(s)), None)
-        if suffix:
+        if not path.is_file():
+            said = "not read: a folder, a broken link or a pipe. Put a file here or move it away."
+            yield plain, path, Problem(path, None, said, warning=not suffix)
+        elif suffix and any("\ud800" <= c <= "\udfff" for c in path.name):
+            yield plain, path, Problem(path, None, "its name is not readable as UTF-8. Rename the file.")
+        elif suffix:
             yield plain.removesuffix(suffix), path, None
         else:
             yield plain, path, Problem(path, None, f"not read: its name does not end in {suffixes[0]}", True)
 
 
-def read_rankings(folder: Path) -> Read[dict[str, pa.Table]]:
+def read_rankings(folder: Path, order: Order = "score") -> Read[dict[str, pa.Table]]:
     """Rows of every run, by system."""
     files = list(named_files(folder / "runs", ".run"))
     problems = [p for _, _, p in files if p]
@@ -163,7 +208,7 @@ def read_rankings(folder: Path) -> Read[dict[str, pa.Table]]:
             Problem(folder / "runs", None, "no runs; put one TREC file a system here, NAME.run[.gz]")
         )
     with ThreadPoolExecutor() as pool:
-        reads = list(pool.map(read_run, [path for _, path in good]))
+        reads = list(pool.map(lambda found: read_run(found[1], order), good))
     for read in reads:
         problems += read.problems
     failed = any(not p.warning for p in problems)
@@ -174,21 +219,23 @@ def read_rankings(folder: Path) -> Read[dict[str, pa.Table]]:
 def read_catalogue(folder: Path, systems: list[str]) -> Read[pd.DataFrame]:
     """Family and factors by system; where there is no systems.csv each system is its own family."""
     path = folder / "systems.csv"
-    if not path.exists():
+    if not os.path.lexists(path):
         note = Problem(path, None, "absent: each system counts as a family of its own", warning=True)
         return Read(pd.DataFrame({"family": systems}, index=pd.Index(systems, name="system")), [note])
-    try:
-        table = pd.read_csv(path, dtype=str, keep_default_na=False, encoding="utf-8-sig")
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        return Read(None, [Problem(path, None, f"not readable as CSV: {error}")])
+    read = read_csv(path)
+    if read.rows is None:
+        return read
+    table = read.rows
     if not {"system", "family"} <= set(table.columns):
         said = f"columns are {', '.join(table.columns)}; system and family are needed"
         return Read(None, [Problem(path, 1, said)])
     problems = []
     for at in table.index[table["system"].duplicated()]:
-        problems.append(
-            Problem(path, int(at) + 2, f"system {table['system'][at]} has a row already. Keep one.")
-        )
+        said = f"system {table['system'][at]} has a row already. Keep one."
+        problems.append(Problem(path, int(at), said))
+    for at in table.index[table["family"].str.strip() == ""]:
+        said = f"system {table['system'][at]} has no family. Name it; alone it may bear its own name."
+        problems.append(Problem(path, int(at), said))
     absent = [s for s in systems if s not in set(table["system"])]
     if absent:
         said = f"no row for {listed(absent)}, which have runs. Add one row each with its family."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from poolkit.identity import Judge, asked, prompt_of, short_hash, shown
+from poolkit.identity import Judge, asked, checked_replicate, prompt_of, short_hash, shown
 from poolkit.price import token_counts
 from poolkit.records import copied, newest, no_records, read_records
 
@@ -95,7 +95,7 @@ def forecast(
     as 60 tokens, a page image as 1,100 and a call as 1.5 s. Provider-side caching and replies asked for
     twice are not foreseen.
     """
-    prompt = prompt_of(judge)
+    prompt, replicate = prompt_of(judge), checked_replicate(replicate)
     known = judgments_path is not None and Path(judgments_path).exists()
     records = read_records(Path(judgments_path)) if judgments_path and known else no_records()
     plan = plan_of(judge, pairs, records, replicate=replicate, retry_failed=retry_failed)
@@ -138,7 +138,7 @@ def explain(judge: Judge, row: Mapping[str, Any], store: Any, *, replicate: int 
     dict
         model, prompt, parameters, query, text, replicate, key and verdict.
     """
-    prompt = prompt_of(judge)
+    prompt, replicate = prompt_of(judge), checked_replicate(replicate)
     records = store if isinstance(store, pd.DataFrame) else store.records
     pair = next(asked(judge, pd.DataFrame([dict(row)]), replicate))
     wanted = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 OPENAI = "https://api.openai.com/v1"
+MOST_USD = 1_000_000  # per million tokens: a dollar a token
 
 
 class Stop(Exception):
@@ -24,6 +25,18 @@ class Price:
         """Cost of one call."""
         fresh = tokens_in - tokens_cached
         return (fresh * self.input + tokens_cached * self.cached + tokens_out * self.output) / 1e6
+
+
+def price_fault(table: Mapping[str, Any]) -> str:
+    """What is wrong with a price table of collection.toml, in words; nothing where all is well."""
+    for name, value in table.items():
+        if type(value) not in (int, float) or not 0 <= value <= MOST_USD:  # nor is nan
+            most = f"from 0 to {MOST_USD:,} USD per million tokens"
+            return f"price gives input, output and maybe cached, {most}; {name} is {str(value)[:40]!r}"
+    if not {"input", "output"} <= set(table) <= {"input", "cached", "output"}:
+        found = ", ".join(table) or "nothing"
+        return f"price gives input, output and maybe cached, in USD per million tokens; found {found}"
+    return ""
 
 
 def price_of(model: str, base_url: str, table: Mapping[str, float] | None = None) -> Price | None:

@@ -1,8 +1,12 @@
-"""Progress on stderr while calls are made."""
+"""Work that takes a while: progress on stderr, and an end that was asked for."""
 
+import signal
 import sys
+import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
@@ -55,3 +59,17 @@ class Meter:
         left = f"{(self.total - done) / rate / 60:.1f} min left" if done else "no answer yet"
         so_far = f"judged {done:,} of {self.total:,}, {failed:,} failed"
         self.say(f"{so_far}, {rate:.1f}/s, {left}, {self._usd or '0 USD'}")
+
+
+@contextmanager
+def on_sigterm(act: Callable[[], None]) -> Iterator[None]:
+    """Act on SIGTERM instead of dying of it, where this is the main thread and nobody ignores it."""
+    old = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or old in (None, signal.SIG_IGN):
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: act())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)

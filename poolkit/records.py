@@ -1,6 +1,7 @@
 """Judgments on file: a JSONL line each, read fast and strictly; which of them count, and what they cost."""
 
 import json
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,23 +15,13 @@ import pyarrow.json
 
 from poolkit.tables import DataError, listed
 
-SCHEMA = 1
-TEXT = (
-    "query_id",
-    "doc_id",
-    "thought",
-    "status",
-    "note",
-    "model",
-    "asked",
-    "prompt_hash",
-    "query_hash",
-    "text_hash",
-)
+SCHEMA, LARGE = 1, 2**63
+TEXT = ("query_id", "doc_id", "thought", "status", "note", "model", "asked")
+HASHES = ("prompt_hash", "query_hash", "text_hash")
+COUNTS = ("calls", "tokens_in", "tokens_cached", "tokens_out")
 FIELDS: dict[str, pa.DataType] = {
-    **{name: pa.string() for name in (*TEXT, "parameters", "sent", "key", "time")},
-    **{name: pa.int64() for name in ("schema", "relevance", "replicate", "calls", "cut")},
-    **{name: pa.int64() for name in ("tokens_in", "tokens_cached", "tokens_out")},
+    **{name: pa.string() for name in (*TEXT, *HASHES, "parameters", "sent", "key", "time")},
+    **{name: pa.int64() for name in ("schema", "relevance", "replicate", "cut", *COUNTS)},
     "usd": pa.float64(),
 }
 FAILURES = ("unreadable", "out of scale", "truncated", "refused", "filtered", "too long", "endpoint")
@@ -147,10 +138,7 @@ def ledger(records: pd.DataFrame) -> pd.DataFrame:
             "day": records["time"].fillna("").str[:10].replace("", "unknown"),
             "judgments": 1,
             "calls": records["calls"].fillna(0).astype(int),
-            **{
-                name: records[name].fillna(0).astype(int)
-                for name in ("tokens_in", "tokens_cached", "tokens_out")
-            },
+            **{name: records[name].fillna(0).astype(int) for name in COUNTS[1:]},
             "usd": records["usd"].fillna(0.0).astype(float),
             "unpriced": (records["usd"].isna() * records["calls"].fillna(0)).astype(int),
         }
@@ -190,7 +178,9 @@ def _check(name: str, frame: pd.DataFrame, lines: Sequence[int] | None) -> None:
         status.ne("ok") & grade.notna(),
         "a failed judgment has a relevance. A failure is never a grade: make it null.",
     )
-    refuse(frame["replicate"].lt(0), "replicate is negative.")
+    for column in ("replicate", *COUNTS, "usd"):
+        refuse(frame[column].lt(0), f"{column} is negative. Mend or delete it.")
+    refuse(frame["usd"].eq(math.inf), "usd is infinite.")
     graded = frame.loc[status.eq("ok") & frame["key"].notna(), ["key", "relevance"]]
     if graded["key"].duplicated().any():
         odd = graded.groupby("key")["relevance"].transform("nunique").gt(1)
@@ -209,7 +199,7 @@ def _read_lines(name: str, data: bytes) -> tuple[pa.Table, list[int]]:
         where = f"{name}, line {number}"
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise DataError(
                 f"{where}: not JSON: {line[:60].decode('utf-8', 'replace')!r}. Mend or delete it."
             ) from None
@@ -224,22 +214,24 @@ def _value(where: str, field: str, kind: pa.DataType, value: Any) -> Any:
     """A field's value in its kind."""
     if value is None or (kind == pa.string() and isinstance(value, str)):
         return value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and -LARGE <= value < LARGE
     if kind == pa.float64() and number:
         return float(value)
-    if kind == pa.int64() and number and float(value).is_integer():
+    if kind == pa.int64() and number and value == int(value):
         return int(value)
     wanted = {pa.string(): "text in quotes", pa.int64(): "a whole number or null"}.get(
         kind, "a number or null"
     )
-    raise DataError(f"{where}: {field} is {value!r}; it must be {wanted}.")
+    shown = repr(value) if len(repr(value)) <= 40 else f"{repr(value)[:40]}.."
+    most = ", below 2**63" if type(value) in (int, float) and not abs(value) < LARGE else ""
+    raise DataError(f"{where}: {field} is {shown}; it must be {wanted}{most}.")
 
 
 def is_record(line: bytes) -> bool:
     """Whether a line is a whole JSON object."""
     try:
         return isinstance(json.loads(line), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -18,9 +18,9 @@ from jupyter_client.kernelspec import NoSuchKernel
 from papermill.exceptions import PapermillExecutionError
 
 import poolkit
-from poolkit.collection import read_collection
 from poolkit.parts import read_config
 from poolkit.render import Page, answers_of, render, title_of, write_index
+from poolkit.study import open_study
 from poolkit.tables import DataError
 
 NOTEBOOKS = Path(poolkit.__file__).parents[1] / "notebooks"
@@ -81,8 +81,9 @@ def report(
     paths = sorted(notebooks.glob("[0-9][0-9]-*.ipynb"))
     if not paths:
         raise DataError(f"no notebooks in {notebooks}; run from a checkout of poolkit or name their folder")
+    chosen = {k: given[k] for k in ("depth", "human", "judge", "measures") if k in given}
     for folder in folders:
-        read_collection(folder)  # what is wrong with it is said once, not by every notebook
+        open_study(folder, **chosen)  # what is wrong is said once, before any old page goes
     made = [
         _one(folder, out / name, paths, given, n_jobs, told or (lambda line: None))
         for folder, name in zip(folders, titles, strict=True)

@@ -173,8 +173,16 @@ def scores(runs: Runs, grades: Grades, measures: Sequence[str | Measure] = DEFAU
 def as_qrels(runs: Runs, grades: Grades) -> pd.DataFrame:
     """Grades as qrels for other tools: query_id, doc_id, relevance; unnamed documents get made-up ids.
 
-    Negative grades go out as 0, which they gain here too: pytrec_eval can hang on them.
+    Raises
+    ------
+    DataError
+        For a negative grade: tools read it as they please, as unjudged or as not relevant.
     """
+    if min(grades.relevance.min(), grades.beyond_relevance.min(initial=0)) < 0:
+        raise DataError(
+            f"{grades.title}: negative grades mean different things to different measures. Map them in "
+            "collection.toml, such as [grade_maps.NAME] with -1 = 0, or use nDCG, P, R, AP, RR or Success."
+        )
     at = np.flatnonzero(grades.judged[:-1])
     on = runs.pairs(at).assign(relevance=grades.relevance[at])
     queries = np.asarray(runs.queries, dtype=object)[grades.beyond_query]
@@ -182,20 +190,27 @@ def as_qrels(runs: Runs, grades: Grades) -> pd.DataFrame:
         {"query_id": queries, "doc_id": [f"\x01beyond-{i}" for i in range(len(queries))],
          "relevance": grades.beyond_relevance}
     )  # fmt: skip
-    qrels = pd.concat([on, beyond], ignore_index=True)
-    return qrels.assign(relevance=qrels["relevance"].clip(lower=0))
+    return pd.concat([on, beyond], ignore_index=True)
 
 
 def _by_ir_measures(
     runs: Runs, grades: Grades, judged: tuple[str, ...], measures: list[Measure]
 ) -> dict[str, np.ndarray]:
     """Scores that ir_measures computes itself, on the one order that poolkit fixed."""
-    evaluator = ir_measures.evaluator(measures, as_qrels(runs, grades))
+    qrels, most = as_qrels(runs, grades), runs.item.shape[2] + 1
     at = {q: i for i, q in enumerate(judged)}
     values = {str(m): np.zeros((len(runs.systems), len(judged))) for m in measures}
-    for s, system in enumerate(runs.systems):
-        ranked = runs.select([system]).frame().drop(columns=["system", "rank"])
-        for metric in evaluator.iter_calc(ranked):
-            if metric.query_id in at:
-                values[str(metric.measure)][s, at[metric.query_id]] = metric.value
+    try:
+        evaluator = ir_measures.evaluator(measures, qrels)
+        for s, system in enumerate(runs.systems):
+            ranked = runs.select([system]).frame()
+            ranked = ranked.assign(
+                score=most - ranked["rank"]
+            )  # above 0, where some tools put what is missing
+            for metric in evaluator.iter_calc(ranked[["query_id", "doc_id", "score"]]):
+                if metric.query_id in at:
+                    values[str(metric.measure)][s, at[metric.query_id]] = metric.value
+    except Exception as error:  # its providers raise what they like, perl's failures included
+        names = listed(str(m) for m in measures)
+        raise DataError(f"ir_measures cannot compute {names} here ({type(error).__name__})") from None
     return values

@@ -10,8 +10,14 @@ import fcntl
 import io
 import json
 import os
+import shutil
+import sqlite3
 import sys
+import tempfile
+import warnings
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +27,9 @@ from poolkit.records import is_record, read_judgments, read_records
 from poolkit.tables import DataError
 
 __all__ = ["Store", "read_judgments", "read_records"]
+
+
+_BROKEN = (sqlite3.DatabaseError, zlib.error, json.JSONDecodeError, UnicodeDecodeError, KeyError)
 
 
 class _Disk(diskcache.JSONDisk):
@@ -64,18 +73,17 @@ class Store:
         self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         _wait_for(self._lock, self.path)
         try:
-            self._cache = diskcache.Cache(
-                str(self.folder),
-                disk=_Disk,
-                eviction_policy="none",
-                cull_limit=0,
-                size_limit=2**62,
-                statistics=0,
-            )
             self._mend()
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             self.records = read_records(self.path)
-            self._settle()
+            try:
+                self._open()
+            except _BROKEN as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+                if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+                    raise  # a full disk, a folder without permission: the copy itself may be well
+                self._set_aside(error)
+                self._open()
         except BaseException:
             os.close(self._lock)
             raise
@@ -141,11 +149,40 @@ class Store:
                     aside.write(tail + b"\n")
                 file.truncate(start)
 
+    def _open(self) -> None:
+        """Open the working copy, and let both sides have the same."""
+        self._cache = diskcache.Cache(
+            str(self.folder),
+            disk=_Disk,
+            eviction_policy="none",
+            cull_limit=0,
+            size_limit=2**62,
+            statistics=0,
+        )
+        self._settle()
+
+    def _set_aside(self, error: Exception) -> None:
+        """Move a broken working copy out of the way: the .jsonl file has every judgment."""
+        with suppress(AttributeError, sqlite3.Error):
+            self._cache.close()
+        aside = Path(tempfile.mkdtemp(prefix="broken-", dir=self.folder))
+        for path in self.folder.iterdir():
+            if path.name not in ("lock", "torn.txt") and not path.name.startswith("broken-"):
+                shutil.move(path, aside / path.name)
+        warnings.warn(
+            f"{self.folder}: the working copy is broken ({error}). It is set aside in {aside.name} and made "
+            f"anew from {self.path.name}.",
+            stacklevel=3,
+        )
+
     def _settle(self) -> None:
         """Write to each side what only the other has."""
         in_file = set(self.records["key"].dropna())
         graded = set(self.records.loc[self.records["status"].eq("ok"), "key"].dropna())
-        in_cache = {key for key in self._cache if not key.startswith("note:")}
+        names = set(self._cache)
+        in_cache = {name for name in names if not name.startswith("note:")}
+        for name in names - in_cache:
+            self._cache.get(name)  # is it whole
         lost = [self._cache[key] for key in in_cache - graded]
         lost = [record for record in lost if record["key"] not in in_file or record["status"] == "ok"]
         if lost:

@@ -131,6 +131,10 @@ def open_study(
     measures : sequence of str
         Empty takes collection.toml's.
     """
+    if depth < 0:
+        raise ValueError(f"depth is {depth}; it must be at least 1, or 0 for collection.toml's")
+    for name in measures:
+        measure(name)
     collection = read_collection(folder)
     if not measures:
         measured(collection.config["measures"])
@@ -158,6 +162,8 @@ def _named(collection: Collection, name: str) -> Labels:
     if name not in collection.labels:
         known = ", ".join(collection.labels) or "none"
         raise DataError(f"no labels {name!r} in {collection.config['name']}; there are: {known}")
+    if collection.labels[name].relevance.empty:
+        raise DataError(f"labels {name!r} of {collection.config['name']} hold no grade yet")
     return collection.labels[name]
 
 

@@ -152,7 +152,7 @@ def runs_from(
     Raises
     ------
     DataError
-        For a document twice in one query, a score that is not a number, or no known query at all.
+        For a document twice in one query, a score or rank that is not a number, or no known query at all.
     """
     if not rankings:
         raise DataError("no runs: at least one system is needed")
@@ -165,10 +165,12 @@ def runs_from(
     query = query.fill_null(-1).to_numpy().astype(np.int64)
     document, documents = _codes(rows["doc_id"])
     key = rows[wanted[2]].to_numpy()
-    if np.isnan(key).any():
-        at = int(np.flatnonzero(np.isnan(key))[0])
+    bad = np.isnan(key) if order == "score" else ~np.isfinite(key)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
         system = systems[int(np.searchsorted(np.cumsum(lengths), at, side="right"))]
-        raise DataError(f"run {system}: query {rows['query_id'][at]} has a score that is not a number (NaN)")
+        what = f"a {wanted[2]} that is not a number ({'NaN' if np.isnan(key[at]) else key[at]})"
+        raise DataError(f"run {system}: query {rows['query_id'][at]} has {what}")
     key = key.astype(np.float32) if order == "score" else -key
     group = np.repeat(np.arange(len(systems), dtype=np.int64) * n_queries, lengths) + query
     known = query >= 0

@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pandas as pd
@@ -14,7 +15,7 @@ from poolkit.dialect import Dialect
 from poolkit.endpoint import Answer, Endpoint
 from poolkit.identity import Asked, Judge, asked, prompt_of, short_hash, shown
 from poolkit.price import Budget, Stop
-from poolkit.progress import Meter
+from poolkit.progress import Meter, on_sigterm
 from poolkit.records import SCHEMA, copied, now
 from poolkit.store import Store
 
@@ -70,19 +71,28 @@ class Workers:
         )  # fmt: skip
 
     def run(self) -> None:
-        """Work until all is done or nothing more can be; Ctrl-C lets the calls in flight end."""
+        """Work until all is done or nothing more can be; Ctrl-C and SIGTERM let the calls in flight end."""
+        with on_sigterm(self._interrupt):
+            self._run()
+        if self.error and not isinstance(self.error, asyncio.CancelledError):
+            raise self.error
+
+    def _run(self) -> None:
         thread = threading.Thread(target=self._thread, name="poolkit-judge", daemon=True)
         thread.start()
         while not self.over.is_set():  # Thread.join forgets a thread that Ctrl-C interrupts it on (bpo-45274)
             try:
                 self.over.wait(0.2)
             except KeyboardInterrupt:
-                if self.halt:
-                    self.loop.call_soon_threadsafe(self.main.cancel)
-                self.halt = self.halt or "interrupted; run again to go on"
-                self.meter.say("finishing the calls in flight; Ctrl-C again drops them")
-        if self.error and not isinstance(self.error, asyncio.CancelledError):
-            raise self.error
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        """Send nothing more; when asked once more, drop what is in flight."""
+        if self.halt:
+            with suppress(AttributeError, RuntimeError):  # not begun, or over
+                self.loop.call_soon_threadsafe(self.main.cancel)
+        self.halt = self.halt or "interrupted"
+        self.meter.say("finishing the calls in flight; Ctrl-C again drops them")
 
     def _thread(self) -> None:
         try:
@@ -97,6 +107,7 @@ class Workers:
         self.loop = asyncio.get_running_loop()
         self.main = asyncio.ensure_future(self._ask_all())
         self.queue: asyncio.Queue[list[dict[str, Any]] | None] = asyncio.Queue()
+        self.unwritten = 0  # answers that a sudden death would lose
         with ThreadPoolExecutor(1) as disk:
             writer = asyncio.create_task(self._write(disk))
             try:
@@ -141,7 +152,12 @@ class Workers:
 
     async def _work(self, feed: Iterator[Task]) -> None:
         """Ask about one pair after another; pairs of equal content share the answer."""
-        while not self.halt and (task := next(feed, None)):
+        while not self.halt:
+            if self.unwritten >= self.judge.concurrency:  # the disk lags: buy nothing more until it is back
+                await asyncio.sleep(GATHER)
+                continue
+            if (task := next(feed, None)) is None:
+                return
             pair, positions = task
             try:
                 record = await self._ask(pair)
@@ -150,6 +166,7 @@ class Workers:
                 return
             others = self.pairs.iloc[positions[1:]] if positions[1:] else self.pairs.iloc[:0]
             twins = zip(others["query_id"], others["doc_id"], strict=True)
+            self.unwritten += 1
             self.queue.put_nowait([record, *(copied(record, *ids) for ids in twins)])
             self.in_a_row = self.in_a_row + 1 if record["status"] == "endpoint" else 0
             if self.in_a_row >= GIVE_UP:
@@ -225,5 +242,6 @@ class Workers:
                 self.halt = f"{self.store.path}: {len(records)} judgments could not be written: {error}"
                 continue
             self.meter.add(records, self.usd if self.judge.price else None, self.endpoint.oldest())
+            self.unwritten -= sum(group is not None for group in batch)
             if more:
                 await asyncio.sleep(GATHER)

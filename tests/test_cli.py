@@ -149,6 +149,7 @@ def test_warnings_are_one_line_too(folder):
     done = subprocess.run([*POOLKIT, "score", str(folder)], capture_output=True, text=True, check=True)
     said = done.stderr.splitlines()
     assert said
+    assert said.pop() == "poolkit: scores under robot"
     assert all(x.startswith("poolkit: warning: robot.jsonl, line 16: the last line is cut off") for x in said)
 
 
@@ -231,7 +232,9 @@ def test_score_refusals(folder):
 def test_a_reader_that_has_seen_enough(folder):
     command = f"{POOLKIT[0]} score {folder} --per-query | head -1"
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True)
-    assert (done.stdout, done.stderr, done.returncode) == ("system,query_id,nDCG@3,P@3,AP@3\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (
+        "system,query_id,nDCG@3,P@3,AP@3\n", "poolkit: scores under robot\n", 0,
+    )  # fmt: skip
 
 
 def test_analyse(folder):
@@ -267,7 +270,7 @@ def test_dry_run_calls_nobody(folder, server):
     judged_by(folder, server.url)
     said = poolkit("judge", folder, "--judge", "server", "--dry-run").stdout.splitlines()
     assert said[0] == "judge server (m-1): 8 of 8 pairs to judge"
-    assert re.fullmatch(r"about [\d,]+ input and 480 output tokens, \$[\d.]+, 0\.0 minutes at .*", said[1])
+    assert re.fullmatch(r"about [\d,]+ input and 480 output tokens, \$[\d.]+, under a minute at .*", said[1])
     assert not server.requests
     assert not (folder / "judgments" / "server.jsonl").exists()
 

@@ -152,3 +152,43 @@ def test_real_runs_read_without_a_special_case(cases, tmp_path, case, systems, q
     assert len(found.runs.systems) == systems
     assert len(found.runs.queries) == queries
     assert found.runs.returned.sum() >= rows
+
+
+def test_a_run_of_unknown_queries_is_named(folder):
+    write(folder, "runs/b.run", "q8 Q0 d3 1 2 t\n")
+    with pytest.raises(
+        DataError, match=r"run b: none of its queries is in the queries file; it says q8, the file"
+    ):
+        read_collection(folder)
+
+
+def test_settings_of_labels_that_are_not_there_are_noted(folder):
+    maps = "[grade_maps.gone]\n0 = 0\n[labels.lost]\ntitle = 't'\n[labels.later]\ntitle = 'x'\n"
+    write(folder, "collection.toml", maps + "[judges.later]\nmodel = 'm'\n")
+    assert [(p.text.partition(":")[0], p.warning) for p in check(folder)] == [
+        ("[labels.lost] is not used", True),
+        ("[grade_maps.gone] is not used", True),
+    ]
+
+
+def test_shapes_that_settings_cannot_have_do_not_stop_the_check(folder):
+    text = "measures = [1]\n[labels]\nhuman = 'x'\n[grade_maps]\nhuman = 'x'\n[judges]\nm = 'x'\n"
+    write(folder, "collection.toml", text)
+    assert len([p for p in check(folder) if p.path.name == "collection.toml"]) == 4
+
+
+def test_grades_of_judges_beyond_any_scale_are_refused(folder):
+    row = {"query_id": "q1", "doc_id": "d1", "relevance": 10**9, "status": "ok", "replicate": 1}
+    write(folder, "judgments/m.jsonl", json.dumps(row) + "\n")
+    with pytest.raises(
+        DataError, match=r"^judgments/m\.jsonl, line 1: grade 1000000000; grades lie between -1000 and"
+    ):
+        read_collection(folder)
+
+
+def test_judgments_that_are_no_folder_are_named(folder):
+    (folder / "judgments" / "m.jsonl").unlink()
+    (folder / "judgments").rmdir()
+    write(folder, "judgments", "x")
+    with pytest.raises(DataError, match=r"judgments: not a folder\. Move it away or make it one\."):
+        read_collection(folder)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkit.dialect import Dialect, spoken
+from poolkit.dialect import Dialect, parameters_fault, spoken
 
 SCHEMA = {"type": "json_schema", "json_schema": {}}
 
@@ -52,3 +52,19 @@ def test_other_refusals_teach_nothing():
     dialect = Dialect({"temperature": 0})
     assert not dialect.learn("the sky is blue", dialect.form(SCHEMA))
     assert not dialect.learn("temperature too high on the server", dialect.form(SCHEMA), only_format=True)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "fault"),
+    [
+        ({"temperature": 0.5, "max_completion_tokens": 10, "stop": ["x"]}, ""),
+        ({"stream": True}, "parameters cannot hold 'stream'; poolkit sets it, or it is a secret"),
+        (
+            {"max_tokens": True},
+            "parameters: max_tokens is 'True'; it must be a whole number from 1 to 1,000,000,000",
+        ),
+        ({"response_format": "json"}, "parameters: response_format is 'json'; it must be a table"),
+    ],
+)
+def test_faults_of_parameters(parameters, fault):
+    assert parameters_fault(parameters) == fault

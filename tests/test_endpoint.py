@@ -265,3 +265,18 @@ def test_the_key_is_nowhere_to_be_seen():
     assert KEY not in repr(ep.Endpoint(MODEL, key=KEY))
     answer, _ = ask(lambda r, n: graded(1, model=KEY) if False else Say({**completion("{}"), "model": KEY}))
     assert KEY not in repr(answer)
+
+
+@pytest.mark.parametrize("tokens", [(10**30, 0, 5), (5, 0, 10**9 + 1), (-1, 0, 5), (5, 6, 5)])
+def test_counts_that_cannot_be_are_unknown(tokens):
+    answer, _ = ask(lambda r, n: graded(1, tokens=tokens))
+    assert (answer.failure, answer.tokens) == (None, None)
+
+
+def test_short_keys_are_scrubbed_and_never_cut_in_half():
+    endpoint = ep.Endpoint(MODEL, key="ab12")
+    assert endpoint.scrubbed("your key ab12 is bad") == "your key *** is bad"
+    secret = "plain-secret-of-the-house"
+    answer, _ = ask(lambda r, n: Say({"error": "x" * 85 + secret}), key=secret, attempts=1)
+    assert "secret" not in answer.note
+    assert "plain" not in answer.note

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkit.formats import read_jsonl, read_qrels, read_run
+from poolkit.formats import read_csv, read_jsonl, read_qrels, read_run, read_toml
 from poolkit.tables import DataError
 
 CLEAN = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\nq2 Q0 d1 1 9 t\n"
@@ -124,3 +124,32 @@ def test_json_lines(tmp_path):
         "b.jsonl, line 2: a JSON list where an object is expected",
         "b.jsonl, line 3: not a JSON object (Unterminated string starting at). The last line looks cut off.",
     ]
+
+
+@pytest.mark.parametrize("grade", ["1e300", "1001", "-1001"])
+def test_grades_beyond_any_scale_are_refused(tmp_path, grade):
+    path = write(tmp_path, f"q1 0 d1 1000\nq1 0 d2 {grade}\n")
+    said = r"^a\.run, line 2: grade \S+; grades lie between -1000 and 1000$"
+    with pytest.raises(DataError, match=said):
+        read_qrels(path).strict()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[" * 100_000, "nested too deep"),
+        ('{"_id": ' + "7" * 5000 + "}", "a number of thousands of digits"),
+        (r'{"_id": "\ud800"}', r"a lone surrogate such as \\ud800"),
+        (r'{"_id": "a", "text": ["\udc00"]}', "a lone surrogate"),
+    ],
+)
+def test_json_that_nothing_can_hold_is_named(tmp_path, line, said):
+    path = write(tmp_path, '{"_id": "\\ud83d\\ude00"}\n' + line + "\n", "a.jsonl")
+    with pytest.raises(DataError, match=rf"^a\.jsonl, line 2: .*{said}"):
+        read_jsonl(path).strict()
+
+
+def test_tables_keep_cells_as_text(tmp_path):
+    table = read_csv(write(tmp_path, 'a,b\n\nNA,"1\n2"\n007\n', "a.csv")).strict()
+    assert table.to_numpy().tolist() == [["NA", "1\n2"], ["007", ""]]
+    assert read_toml(write(tmp_path, b"\xef\xbb\xbfa = 1", "a.toml")) == {"a": 1}

@@ -1,9 +1,11 @@
 """Who judges, and what makes two judgments the same."""
 
+from datetime import date
+
 import pandas as pd
 import pytest
 
-from poolkit.identity import asked, content_hash, identity, judge_from, prompt_of
+from poolkit.identity import asked, checked_replicate, content_hash, identity, judge_from, prompt_of
 from poolkit.price import Price
 from poolkit.tables import DataError
 
@@ -70,6 +72,27 @@ def test_one_bound_on_the_reply(tmp_path):
         ({**LOCAL, "parameters": {"api_key": "sk-hidden"}}, "parameters cannot hold 'api_key'"),
         ({**LOCAL, "price": {"input": 2}}, "price gives input, output and maybe cached"),
         ({**LOCAL, "price": {"input": -2, "output": 1}}, "price gives input, output"),
+        (
+            {**LOCAL, "price": {"input": float("inf"), "output": 1}},
+            "judge 'j': price gives .*; input is 'inf'",
+        ),
+        ({**LOCAL, "price": {"input": 10**400, "output": 1}}, "judge 'j': price gives .*; input is '1000"),
+        (
+            {**LOCAL, "parameters": {"max_tokens": "many"}},
+            "judge 'j': parameters: max_tokens is 'many'; it must",
+        ),
+        ({**LOCAL, "parameters": {"max_tokens": -5}}, "max_tokens is '-5'; it must be a whole number from 1"),
+        (
+            {**LOCAL, "parameters": {"x": date(2024, 1, 1)}},
+            "parameters: x is '2024-01-01', which JSON cannot",
+        ),
+        ({**LOCAL, "parameters": {"x": [float("nan")]}}, "judge 'j': parameters: x is '.nan.', which JSON"),
+        ({**LOCAL, "base_url": "http://[::1"}, "judge 'j': base_url is no address"),
+        ({**LOCAL, "base_url": "http://me:sk-hidden/v1"}, "judge 'j': base_url is no address"),
+        ({**LOCAL, "base_url": "http://a b/v1"}, "judge 'j': base_url is no address"),
+        ({**LOCAL, "timeout": float("inf")}, "judge 'j': timeout is inf; it must be above 0 and at most"),
+        ("x", r"judge 'j': collection.toml says 'x'; it must be a table, \[judges.j\]"),
+        ({"kind": "reader", "prompt": 3}, "judge 'j': prompt must be text"),
         ({**LOCAL, "prompt": "lost"}, "prompt 'lost': no such file"),
     ],
 )
@@ -151,3 +174,23 @@ def test_missing_titles_are_empty_and_missing_columns_an_error(tmp_path):
         ValueError, match="pairs lack the column 'text'; found query_id, doc_id, query, title"
     ):
         list(asked(judge, pairs().drop(columns="text"), 0))
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".hid", "a/b", "../../escaped", "a\\b", "a b", "a\nb", "a\x00b", "\u202eb"]
+)
+def test_names_that_are_no_file_names_are_refused(tmp_path, name):
+    with pytest.raises(
+        DataError, match=r"^judge '.*': a judge's name is the name of its file\. Give it no slash"
+    ):
+        judge_from(name, LOCAL, tmp_path)
+    assert judge_from("gpt-4.1_é", LOCAL, tmp_path).name == "gpt-4.1_é"
+
+
+@pytest.mark.parametrize("replicate", [-1, 2**31, 10**20])
+def test_replicates_have_a_range(replicate):
+    assert checked_replicate(2**31 - 1) == 2**31 - 1
+    with pytest.raises(
+        ValueError, match=f"^replicate is {replicate}; give a whole number from 0 to 2147483647"
+    ):
+        checked_replicate(replicate)

@@ -87,3 +87,34 @@ def test_a_folder_is_not_imported_into_itself(tmp_path):
     assert sorted(p.name for p in folder.iterdir()) == ["a.run", "topics.tsv"]
     with pytest.raises(ValueError, match=r"^queries is -1; give how many to keep, or 0 for all$"):
         import_collection(str(folder), tmp_path / "new", queries=-1)
+
+
+def test_formulations_and_images_come_along_and_folders_stay(beir, tmp_path):
+    (beir / "queries.jsonl").write_text(
+        '{"_id": "q", "text": "a\u2028b", "keyword": "k"}\n', encoding="utf-8"
+    )
+    (beir / "corpus.jsonl").write_text('{"_id": "d", "text": "x", "image": "pages/d.png"}\n')
+    (beir / "pages").mkdir()
+    (beir / "pages" / "d.png").write_bytes(b"png")
+    (beir / "qrels" / "old").mkdir()
+    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
+    (beir / "a.run").write_text("q Q0 d 1 1 t\n")
+    import_collection(str(beir), tmp_path / "new")
+    found = read_collection(tmp_path / "new")
+    assert found.queries.loc["q"].tolist() == ["a\u2028b", "k"]
+    assert found.corpus().loc["d", "image"] == "pages/d.png"
+    assert (tmp_path / "new" / "pages" / "d.png").read_bytes() == b"png"
+    (beir / "corpus.jsonl").write_text('{"_id": "d", "text": "x", "image": "../d.png"}\n')
+    with pytest.raises(DataError, match=r"document d has the image '\.\./d\.png', outside the folder"):
+        import_collection(str(beir), tmp_path / "other")
+
+
+def test_topics_are_lines_of_two_columns(tmp_path):
+    folder = tmp_path / "trec"
+    folder.mkdir()
+    (folder / "topics.tsv").write_bytes("\ufeff1\tone\u2028two\n2 two\n".encode())
+    with pytest.raises(DataError, match=r"topics\.tsv, line 2: no tab; write query id, tab, text"):
+        import_collection(str(folder), tmp_path / "new")
+    (folder / "topics.tsv").write_bytes("1\t\xff\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"topics\.tsv, line 1: not UTF-8"):
+        import_collection(str(folder), tmp_path / "new")

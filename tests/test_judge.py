@@ -410,7 +410,7 @@ def test_ctrl_c_lets_calls_in_flight_end(tmp_path):
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
-        assert "stopped='interrupted; run again to go on'" in out
+        assert "stopped='interrupted'" in out
         assert "finishing the calls in flight; Ctrl-C again drops them" in err
         assert "Traceback" not in err
         place = Place(tmp_path, server)
@@ -427,3 +427,56 @@ def test_ctrl_c_does_not_wait_for_a_rate_limit(tmp_path):
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=10)
         assert "judged=5" in out
+
+
+def test_sigterm_is_as_ctrl_c(tmp_path):
+    with Loopback(latency=0.05) as server:
+        server.plan = noting(server)
+        process = started(tmp_path, server, 3000)
+        while len(server.requests) < 100:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert "stopped='interrupted'" in out
+        assert "Traceback" not in err
+        assert len(read_records(Place(tmp_path, server).path)) == sum(server.answered.values())
+
+
+def test_the_old_handler_of_sigterm_comes_back(tmp_path):
+    old = signal.getsignal(signal.SIGTERM)
+    with Loopback() as server:
+        Place(tmp_path, server).fill(pairs(2))
+    assert signal.getsignal(signal.SIGTERM) is old
+
+
+@pytest.mark.parametrize("replicate", [-1, 2**31, 10**20])
+def test_an_impossible_replicate_costs_nothing(tmp_path, replicate):
+    with Loopback() as server:
+        place = Place(tmp_path, server)
+        with pytest.raises(ValueError, match=f"^replicate is {replicate}; give a whole number from 0"):
+            place.fill(pairs(2), replicate=replicate)
+        assert not server.requests
+        assert not place.path.exists()
+        assert place.fill(pairs(2), replicate=2**31 - 1).judged == 2
+        assert place.fill(pairs(2), replicate=2**31 - 1).known == 2
+
+
+def test_absurd_counts_are_unknown_and_a_short_key_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("A_KEY", "k3y!")
+    with Loopback(lambda r, n: graded(1, "they said k3y!", tokens=(10**30, 0, 20))) as server:
+        place = Place(tmp_path, server)
+        assert place.fill(pairs(2)).usd == 0
+        assert place.fill(pairs(2)).known == 2
+    assert read_records(place.path)[["tokens_in", "tokens_out", "usd"]].isna().all().all()
+    assert "k3y!" not in place.path.read_text()
+
+
+def test_a_broken_working_copy_costs_nothing(tmp_path):
+    with Loopback() as server:
+        place = Place(tmp_path, server)
+        place.fill(pairs(5))
+        (place.cache / "j" / "cache.db").write_bytes(b"rubbish" * 1000)
+        with pytest.warns(UserWarning, match="the working copy is broken"):
+            assert place.fill(pairs(6)).known == 5
+        assert len(server.requests) == 6

@@ -128,3 +128,12 @@ def test_real_labels(dl21):
     on = grades_on(found, by_name["human"])
     assert on.has.all()
     assert on.judged.sum() + len(on.beyond_query) == 10828
+
+
+@pytest.mark.parametrize("grade", [1001, -1001, 1e300, 2**62])
+def test_grades_beyond_any_scale_are_refused(grade):
+    said = (
+        r"labels x: query q, document d has the grade .*; grades lie between -1000 and 1000 \(1 such rows\)"
+    )
+    with pytest.raises(DataError, match=said):
+        labels_from(rows(("q", "d", grade), ("q", "e", 1)), "x")

@@ -149,3 +149,31 @@ def test_explained_does_not_write(folder):
     assert sorted(folder.rglob("*")) == before
     with pytest.raises(DataError, match="query q1, document d5 is not in the pool at depth 3"):
         ledger.explained(job, "q1", "d5", replicate=0)
+
+
+def test_a_short_time_is_under_a_minute_and_what_to_do_is_said_once(folder):
+    said = ledger.forecast_lines(ledger.job_of(folder, "gpt-4.1"), replicate=0, retry_failed=False)
+    assert said[1].endswith(", under a minute at the configured rate")
+    stopped = Outcome(5, {}, 2, 3, 8, None, "the server asks to wait 4000 s; run again then")
+    assert (
+        ledger.outcome_lines(stopped)[-1] == "3 pairs remain: the server asks to wait 4000 s; run again then."
+    )
+    with pytest.raises(ValueError, match="replicate is -1"):
+        ledger.forecast_lines(ledger.job_of(folder, "gpt-4.1"), replicate=-1, retry_failed=False)
+
+
+def test_a_judge_cannot_have_the_name_of_human_labels(folder):
+    (folder / "collection.toml").write_text('[judges.human]\nmodel = "m"\nbase_url = "http://localhost/v1"\n')
+    name = next((folder / "qrels").iterdir())
+    name.rename(folder / "qrels" / "human.qrels")
+    with pytest.raises(
+        DataError, match=r"^judge 'human': the human labels in qrels/ have this name\. Rename"
+    ):
+        ledger.job_of(folder, "human")
+
+
+def test_a_judge_that_is_no_table(folder):
+    (folder / "collection.toml").write_text('[judges]\nrobot = "x"\n')
+    for call in (lambda: ledger.status_of(folder), lambda: ledger.job_of(folder, "robot")):
+        with pytest.raises(DataError, match=r"robot.* 'x'; .* table .*judges.robot"):
+            call()

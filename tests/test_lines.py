@@ -5,6 +5,7 @@ import gzip
 import pytest
 
 from poolkit.formats import read_run
+from poolkit.lines import Problem, read_lines
 from poolkit.tables import DataError
 
 CLEAN = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\nq2 Q0 d1 1 9 t\n"
@@ -76,3 +77,12 @@ def test_other_encodings_are_refused_by_line(tmp_path):
 def test_an_empty_file_is_refused(tmp_path, content):
     with pytest.raises(DataError, match=r"^a\.run: the file is empty$"):
         read_run(write(tmp_path, content)).strict()
+
+
+def test_names_that_are_no_text_can_be_printed(tmp_path):
+    assert str(Problem(tmp_path / "\udcff.run", 2, "odd")) == r"\udcff.run, line 2: odd"
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(DataError, match="Is a directory, where a file is expected"):
+        read_lines(tmp_path).strict()

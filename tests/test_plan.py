@@ -137,3 +137,11 @@ def test_explanations(tmp_path):
     }  # fmt: skip
     with pytest.raises(DataError, match="made outside"):
         verdict(judge_from("r", {"kind": "reader"}, tmp_path))
+
+
+def test_a_replicate_that_no_record_can_hold_is_refused(tmp_path):
+    for replicate in (-1, 10**20):
+        with pytest.raises(ValueError, match=f"replicate is {replicate}; give a whole number from 0"):
+            forecast(judge(tmp_path), pairs(1), replicate=replicate)
+        with pytest.raises(ValueError, match=f"replicate is {replicate}"):
+            explain(judge(tmp_path), dict(pairs(1).iloc[0]), no_records(), replicate=replicate)

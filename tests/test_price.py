@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from poolkit.price import OPENAI, Budget, Price, Stop, price_of, token_counts
+from poolkit.price import OPENAI, Budget, Price, Stop, price_fault, price_of, token_counts
 
 
 def test_prices_are_known_by_model_and_address():
@@ -46,3 +46,17 @@ def test_the_budget_is_never_passed_and_used_to_the_last_call():
     assert (paid, stops) == (18, 82)
     assert most <= 20
     assert text == "the budget of 20 USD is used up: 18.0000 spent, and the next call may cost 3.0000"
+
+
+@pytest.mark.parametrize(
+    ("table", "fault"),
+    [
+        ({"input": 1, "cached": 0, "output": 2.5}, ""),
+        ({"input": 1}, "price gives input, output and maybe cached, in USD per million tokens; found input"),
+        ({"input": float("nan"), "output": 1}, "input is 'nan'"),
+        ({"input": True, "output": 1}, "input is 'True'"),
+    ],
+)
+def test_faults_of_a_price(table, fault):
+    assert price_fault(table).endswith(fault)
+    assert bool(price_fault(table)) == bool(fault)

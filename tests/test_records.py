@@ -70,6 +70,22 @@ def test_a_torn_last_line_is_left_out_with_a_warning(tmp_path):
         ({**PLAIN, "relevance": None, "status": "ok"}, "line 2: status is 'ok' but relevance is null"),
         ({**PLAIN, "status": "refused"}, "line 2: a failed judgment has a relevance"),
         ({**PLAIN, "replicate": -1}, "line 2: replicate is negative"),
+        *(
+            ({**PLAIN, name: -1}, f"line 2: {name} is negative")
+            for name in ("calls", "usd", "tokens_in", "tokens_cached", "tokens_out")
+        ),
+        *(
+            (
+                {**PLAIN, name: n},
+                f"line 2: {name} is {str(n)[:9]}.*; it must be a whole number or null, below",
+            )
+            for name in ("relevance", "tokens_in", "calls", "replicate", "schema")
+            for n in (2**63, 10**30, -(10**400))
+        ),
+        ({**PLAIN, "usd": 10**400}, "line 2: usd is inf"),
+        ('{"query_id": "q", "doc_id": "d", "relevance": 1, "usd": 1e999}', "line 2: usd is inf"),
+        ('{"query_id": "q", "doc_id": "d", "relevance": NaN}', "line 2: relevance is nan"),
+        ("[" * 100_000, "line 2: not JSON"),
         ({**PLAIN, "schema": 2}, "line 2: written by a newer poolkit; this one knows schema 1"),
     ],
 )
@@ -140,3 +156,9 @@ def test_reading_is_fast(tmp_path):
     start = time.perf_counter()
     assert len(read_judgments(path)) == 50_000
     assert time.perf_counter() - start < 3
+
+
+def test_the_largest_numbers_that_fit_are_read(tmp_path):
+    big = 2**63 - 1
+    read = read_records(written(tmp_path, "", {**PLAIN, "tokens_in": big, "relevance": -(2**63)}))
+    assert (read["tokens_in"].item(), read["relevance"].item()) == (big, -(2**63))

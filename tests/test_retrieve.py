@@ -470,3 +470,62 @@ def test_a_missing_llama_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "llama_cpp", None)
     with pytest.raises(DataError, match=r"llama-cpp-python is not installed. Run: pip install"):
         log_odds(pd.DataFrame({"query": ["q"], "title": ["t"], "text": ["x"]}), model="none")
+
+
+# What a folder already holds
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    write_collection(tmp_path, '[systems.a]\nkind = "bm25"\n')
+    return tmp_path
+
+
+@needs_bm25s
+def test_rows_of_other_systems_and_columns_of_ones_own_stay(shelf):
+    (shelf / "systems.csv").write_text("system,owner,family\nmine,me,f\na,you,old\n")
+    assert retrieve_folder(shelf, depth=2)["system"].tolist() == ["a"]
+    assert (shelf / "systems.csv").read_text().splitlines() == [
+        "system,owner,family,mode,model,dimensions,formulation",
+        "mine,me,f,,,,",
+        "a,you,bm25,bm25,BM25,,original",
+    ]
+    before = (shelf / "systems.csv").read_bytes()
+    retrieve_folder(shelf, depth=2)
+    assert (shelf / "systems.csv").read_bytes() == before
+
+
+@needs_bm25s
+def test_nothing_is_written_beside_a_run_or_a_broken_catalogue_or_without_a_find(shelf):
+    (shelf / "runs").mkdir()
+    (shelf / "runs" / "a.run").write_text("q1 Q0 d1 1 1 t\n")
+    with pytest.raises(DataError, match=r"runs/a\.run: exists already, and is no run of systems\.toml"):
+        retrieve_folder(shelf, depth=2)
+    (shelf / "runs" / "a.run").unlink()
+    (shelf / "systems.csv").write_text("system,family\nx,y,z\n")
+    with pytest.raises(DataError, match=r"systems\.csv, line 2: 3 cells where the header has 2 columns"):
+        retrieve_folder(shelf, depth=2)
+    (shelf / "systems.csv").unlink()
+    (shelf / "queries.jsonl").write_text('{"_id": "q", "text": "zebra"}\n')
+    with pytest.raises(DataError, match="system a: it finds no document for any query, so no run is written"):
+        retrieve_folder(shelf, depth=2)
+    assert not list((shelf / "runs").iterdir())
+    assert not (shelf / "systems.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({**BM25, "k1": "x"}, "has k1 = 'x'; give a number from 0"),
+        ({**BM25, "k1": float("inf")}, "has k1 = inf; give a number from 0"),
+        ({**BM25, "b": 2}, "has b = 2; give a number from 0 to 1"),
+        ({**BM25, "family": ""}, "has family = ''; give a text"),
+        ({**BM25, "stem": 3}, "has stem = 3; give a text"),
+        ({"kind": [1]}, r"has kind \[1\]\. Use one of"),
+        ({"kind": "hybrid", "fuses": [1, [2]]}, r"has fuses = \[1, \[2\]\]; give a list of system names"),
+        ({**MINILM, "matryoshka": "yes"}, "has matryoshka = 'yes'; say true or false"),
+    ],
+)
+def test_values_of_another_kind_are_one_clear_line(table, said):
+    with pytest.raises(DataError, match=f"system x {said}"):
+        declared(x=table)

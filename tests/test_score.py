@@ -189,9 +189,24 @@ def test_other_measures_go_to_ir_measures_whole():
     assert as_qrels(runs(), on).groupby(["query_id", "doc_id"]).size().max() == 1
 
 
-def test_other_tools_get_no_negative_grades():
-    qrels = as_qrels(runs(), grades({"q1": {"d1": -2, "d2": 1, "x": -1}}))
-    assert sorted(qrels["relevance"]) == [0, 0, 1]
+@pytest.mark.parametrize("labels", [{"d1": -2, "d2": 1}, {"d1": 2, "x": -1}])
+def test_other_tools_get_no_negative_grades(labels):
+    with pytest.raises(DataError, match=r"author: negative grades mean different things .* Map them in"):
+        as_qrels(runs(), grades({"q1": labels}))
+
+
+def test_measures_of_other_tools_see_positive_scores():
+    # Compat puts documents that were not retrieved at score 0 of its ideal order: ranks must lie above.
+    found = scores(runs(), grades(), ["Compat(p=0.8)"]).table("Compat(p=0.8)")
+    qrels = as_qrels(runs(), grades())
+    run = runs().select(["dense"]).frame().assign(score=lambda t: 10.0 - t["rank"])
+    peer = {m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.Compat(p=0.8)], qrels, run)}
+    assert found.loc["dense"].to_dict() == pytest.approx(peer)
+
+
+def test_what_other_tools_cannot_do_is_one_line():
+    with pytest.raises(DataError, match=r"ir_measures cannot compute .* here \("):
+        scores(runs(), grades(), ["nDCG(gains={1:'x'})@10"])
 
 
 # ---- properties

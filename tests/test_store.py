@@ -206,3 +206,51 @@ def test_the_cache_is_plain_json(at):
         (value,) = db.execute("SELECT value FROM Cache").fetchone()
     db.close()
     assert json.loads(zlib.decompress(value)) == record("a")
+
+
+@pytest.mark.parametrize("broken", [b"rubbish" * 1000, b"SQLite format 3\x00" + b"\xff" * 8000])
+def test_a_broken_working_copy_is_set_aside_and_made_anew(at, broken):
+    cache, path = at
+    with Store(*at) as store:
+        store.put([record("a"), record("b")])
+    (cache / "j" / "cache.db").write_bytes(broken)
+    warned = (
+        r"j: the working copy is broken \(.*\)\. It is set aside in broken-\w+ and made anew from j\.jsonl"
+    )
+    store = Store(*at)
+    with pytest.warns(UserWarning, match=warned):
+        store.__enter__()
+    store.put([record("c")])
+    assert store.get("b") == record("b")
+    store.__exit__()
+    assert keys(path) == ["a", "b", "c"]
+    assert [p.read_bytes() for p in (cache / "j").glob("broken-*/cache.db")] == [broken]
+    with Store(*at) as store:
+        assert store.get("c") == record("c")
+
+
+def test_a_broken_remark_or_table_is_no_traceback(at):
+    for damage in ("UPDATE Cache SET value = x'00'", "ALTER TABLE Cache RENAME COLUMN mode TO modes"):
+        with Store(*at) as store:
+            store.put([record(damage)])
+            store.note("learnt x", ["no temperature"])
+        with sqlite3.connect(at[0] / "j" / "cache.db") as db:
+            db.execute(damage)
+        db.close()
+        with pytest.warns(UserWarning, match="the working copy is broken"), Store(*at) as store:
+            assert store.get(damage) == record(damage)
+
+
+def test_a_working_copy_that_cannot_be_opened_is_left_alone(at, monkeypatch):
+    with Store(*at) as store:
+        store.put([record("a")])
+
+    def full(self):
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(Store, "_settle", full)
+    with pytest.raises(sqlite3.OperationalError, match="disk is full"), Store(*at):
+        pass
+    assert not list((at[0] / "j").glob("broken-*"))

@@ -228,8 +228,8 @@ def test_bias():
     )
     assert text == (
         "Leaving each of 2 families out of the pool in turn makes 3 reversals of 2 pairs of systems by "
-        "mean P@5 (1 near-tied); the largest loss is 0.2500, for a. Once the documents that only the newcomer brings are judged, 1 "
-        "reversal remains."
+        "mean P@5 (1 near-tied); the largest loss is 0.2500, for a. Once the documents that only the newcomer "
+        "brings are judged, 1 reversal remains."
     )
     assert said(left_out(("P@5", 1, 0, 0, 1e-17, "a"), by="system")) == (
         "Leaving each of 1 system out of the pool in turn makes 1 reversal of 2 pairs of systems by "

@@ -88,8 +88,8 @@ def said(**rows):
 def test_the_sentence_of_one_collection():
     assert said(a=row(0.8, 1, 0)) == (
         "In 1 collection, 5 pairs judged once serve 20 places in the systems' top lists: 75.0 % saved. By mean "
-        "P@3, the judge's order of the systems has rho 0.80 [0.70, 0.85] with the human order; of 3 pairs of systems, 1 is "
-        "ordered differently and 0 are in conflict."
+        "P@3, the judge's order of the systems has rho 0.80 [0.70, 0.85] with the human order; of 3 pairs of "
+        "systems, 1 is ordered differently and 0 are in conflict."
     )
 
 

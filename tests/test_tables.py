@@ -187,3 +187,10 @@ def test_dl21_has_the_known_pool_and_ties(dl21):
     assert len(found.queries) == 53
     assert found.item.shape == (63, 53, 100)
     assert len(np.unique(found.item[:, :, :10][found.item[:, :, :10] < found.n_items])) == 7447
+
+
+@pytest.mark.parametrize("rank", [float("nan"), float("inf")])
+def test_a_rank_that_is_no_number_is_refused(rank):
+    rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["x"], "rank": [rank], "score": [1.0]})
+    with pytest.raises(DataError, match="run a: query q has a rank that is not a number"):
+        runs_from({"a": rows}, ["q"], order="rank")

@@ -14,7 +14,15 @@ from typing import Any
 
 import pandas as pd
 
-from poolkit.retrieve.folder import read_corpus, read_queries, read_systems, write, write_run
+from poolkit.retrieve.folder import (
+    merged_catalogue,
+    read_corpus,
+    read_queries,
+    read_systems,
+    run_bytes,
+    run_path,
+    write,
+)
 from poolkit.retrieve.ranking import Ranking, best, bm25, cosines, fused, id_order, run_table
 from poolkit.retrieve.systems import System, catalogue, systems_from
 from poolkit.retrieve.vectors import Vectors
@@ -79,17 +87,22 @@ def retrieve(
 def retrieve_folder(folder: Path, *, depth: int) -> pd.DataFrame:
     """Make every system of a collection's systems.toml; write its runs and systems.csv.
 
+    Other systems keep their runs and their rows. Nothing is written where anything is refused.
+
     Returns
     -------
     DataFrame
-        The catalogue as written.
+        The catalogue of the systems made.
     """
     config = read_systems(folder / "systems.toml")
     table = catalogue(systems_from(config))
+    paths = {system: run_path(folder, system) for system in table["system"]}
+    whole = merged_catalogue(folder / "systems.csv", table)
     runs = retrieve(read_corpus(folder), read_queries(folder), config, depth=depth)
-    for system, run in runs.items():
-        write_run(run, system, folder / "runs" / f"{system}.run.gz")
-    write(folder / "systems.csv", table.to_csv(index=False, lineterminator="\n").encode())
+    files = {paths[system]: run_bytes(run, system, paths[system]) for system, run in runs.items()}
+    for path, data in files.items():
+        write(path, data)
+    write(folder / "systems.csv", whole.to_csv(index=False, lineterminator="\n").encode())
     return table
 
 

@@ -2,25 +2,22 @@
 
 import gzip
 import os
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from poolkit import parts
+from poolkit.formats import read_csv, read_toml
 from poolkit.tables import DataError, listed
 
 
 def read_systems(path: Path) -> dict[str, Any]:
     """Content of a systems.toml."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         text = f"{path}: not found. Declare the systems there; data/demo/systems.toml is an example."
-        raise DataError(text) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name}: {error}") from None
+        raise DataError(text)
+    return read_toml(path)
 
 
 def read_corpus(folder: Path) -> pd.DataFrame:
@@ -37,19 +34,51 @@ def read_queries(folder: Path) -> pd.DataFrame:
 
 
 def write_run(run: pd.DataFrame, system: str, path: Path) -> None:
-    """Write a run in TREC's six columns, gzipped; equal runs give equal bytes.
+    """Write a run in TREC's six columns, gzipped."""
+    write(path, run_bytes(run, system, path))
 
-    Scores have nine significant digits, which is all that a 32-bit float holds.
+
+def run_bytes(run: pd.DataFrame, system: str, path: Path) -> bytes:
+    """Content of a run file; equal runs give equal bytes.
+
+    Scores have nine significant digits, which is all that a 32-bit float holds. A run without a row is
+    refused, as every reader would refuse its file.
     """
+    if run.empty:
+        raise DataError(f"system {system}: it finds no document for any query, so no run is written")
     for ids in (run["query_id"], run["doc_id"]):
-        spaced = ids[ids.str.contains(r"\s")].drop_duplicates()
+        spaced = ids[ids.str.contains(r"\s|^$")].drop_duplicates()
         if len(spaced):
             raise DataError(
-                f"{path.name}: ids with spaces do not fit a run file: {listed(map(repr, spaced))}"
+                f"{path.name}: empty ids and ids with spaces do not fit a run file: {listed(map(repr, spaced))}"
             )
     rows = zip(run["query_id"], run["doc_id"], run["rank"], run["score"], strict=True)
     text = "".join(f"{q} Q0 {d} {r} {s:.9g} {system}\n" for q, d, r, s in rows)
-    write(path, gzip.compress(text.encode(), compresslevel=9, mtime=0))
+    return gzip.compress(text.encode(), compresslevel=9, mtime=0)
+
+
+def run_path(folder: Path, system: str) -> Path:
+    """Where a system's run goes; refused where it would stand beside a run file of the same name."""
+    other = folder / "runs" / f"{system}.run"
+    if os.path.lexists(other):
+        text = f"runs/{other.name}: exists already, and is no run of systems.toml. Move it, or name the system anew."
+        raise DataError(text)
+    return other.with_name(f"{other.name}.gz")
+
+
+def merged_catalogue(path: Path, made: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the systems made, laid over those of an existing systems.csv: nothing else in it changes."""
+    fresh = made.astype(object).where(made.notna(), "").astype(str).set_index("system")
+    if not os.path.lexists(path):
+        return fresh.reset_index()
+    old = read_csv(path).strict()
+    if "system" not in old or old["system"].duplicated().any():
+        raise DataError(f"{path.name}: needs a column system and one row a system. Mend it, or move it away.")
+    columns = list(dict.fromkeys([*old.columns, "system", *fresh.columns]))
+    old = old.set_index("system")
+    rows = old.reindex(list(dict.fromkeys([*old.index, *fresh.index])), columns=columns, fill_value="")
+    rows.loc[fresh.index, fresh.columns] = fresh
+    return rows.drop(columns="system").rename_axis("system").reset_index()[columns]
 
 
 def write(path: Path, data: bytes) -> None:

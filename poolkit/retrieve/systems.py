@@ -14,6 +14,8 @@ KINDS = {
     "dense": {"formulation", "family", "encoder", "dimensions", "base_url", "model", "key_env", "matryoshka"},
     "hybrid": {"family", "fuses", "fuse_depth", "rrf_k"},
 }
+TEXTS = ("formulation", "family", "stem", "encoder", "base_url", "model", "key_env")
+NUMBERS = {"k1": float("inf"), "b": 1.0, "rrf_k": float("inf")}  # the highest of each; the lowest is 0
 CATALOGUE = ("system", "family", "mode", "model", "dimensions", "formulation")
 
 
@@ -93,16 +95,34 @@ def catalogue(systems: list[System]) -> pd.DataFrame:
 
 def _check(name: str, table: Mapping[str, Any]) -> None:
     """Refuse names that are no file names, unknown kinds and unknown keys."""
-    if not name or any(c.isspace() or c in "/\\" for c in name) or name.startswith("."):
+    if not name or any(c in " /\\" or not c.isprintable() for c in name) or name.startswith("."):
         raise DataError(f"systems.toml: system {name!r} names a file; use no spaces, slashes or leading dot")
     kind = table.get("kind") if isinstance(table, Mapping) else None
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise DataError(f"systems.toml: system {name} has kind {kind!r}. Use one of {', '.join(KINDS)}.")
     unknown = sorted(set(table) - KINDS[kind] - {"kind"})
     if unknown:
         raise DataError(
             f"systems.toml: system {name} ({kind}) has unknown keys: {listed(unknown)}. "
             f"Known: {', '.join(sorted(KINDS[kind]))}."
+        )
+
+    for key in TEXTS:
+        value = table.get(key, "-")
+        if not isinstance(value, str) or not (value.strip() or key in ("stem", "key_env")):
+            raise DataError(f"systems.toml: system {name} has {key} = {value!r}; give a text")
+    for key, highest in NUMBERS.items():
+        value = table.get(key, 0)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value <= highest or value == float("inf"):
+            wanted = "a number from 0" + (f" to {highest:g}" if highest < float("inf") else "")
+            raise DataError(f"systems.toml: system {name} has {key} = {value!r}; give {wanted}")
+    fuses = table.get("fuses", [])
+    if not isinstance(fuses, list | tuple) or not all(isinstance(x, str) for x in fuses):
+        raise DataError(f"systems.toml: system {name} has fuses = {fuses!r}; give a list of system names")
+    if not isinstance(table.get("matryoshka", False), bool):
+        raise DataError(
+            f"systems.toml: system {name} has matryoshka = {table['matryoshka']!r}; say true or false"
         )
 
 
