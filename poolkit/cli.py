@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -110,13 +110,8 @@ def status(
 def _shown(value: object) -> str:
     if value is None:
         return "unknown"
-    return (
-        f"{value:,.4g}"
-        if isinstance(value, float)
-        else f"{value:,}"
-        if isinstance(value, int)
-        else str(value)
-    )
+    form = ",.4g" if isinstance(value, float) else "," if isinstance(value, int) else ""
+    return format(value, form)
 
 
 @app.command()
@@ -134,6 +129,9 @@ def judge(
     retry_failed: Annotated[
         bool, typer.Option(help="Ask again where the last answer was a failure.")
     ] = False,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="By the endpoint's batch service: within a day, at a lower price.")
+    ] = False,
     explain: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="Q D", help="Say why a pair is known or not; call nobody."),
@@ -142,6 +140,7 @@ def judge(
     """Judge the pooled pairs that have no grade yet. Ctrl-C loses nothing; run again to go on."""
     from poolkit import ledger
 
+    how: dict[str, Any] = {"replicate": replicate, "retry_failed": retry_failed, "batch": batch}
     with _one_line():
         job = ledger.job_of(data, name, depth=depth, sample=sample, seed=seed)
         if explain:
@@ -149,10 +148,10 @@ def judge(
                 typer.echo(f"{key}: {value}")
             return
         if dry_run:
-            for line in ledger.forecast_lines(job, replicate=replicate, retry_failed=retry_failed):
+            for line in ledger.forecast_lines(job, **how):
                 typer.echo(line)
             return
-        outcome = ledger.filled(job, max_usd=max_usd, replicate=replicate, retry_failed=retry_failed)
+        outcome = ledger.filled(job, max_usd=max_usd, **how)
     for line in ledger.outcome_lines(outcome):
         typer.echo(line, err=True)
     if outcome.remaining or outcome.failed:

@@ -8,49 +8,32 @@ the key before anybody sees it.
 import asyncio
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx2
 import openai
 from aiolimiter import AsyncLimiter
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_random_exponential
+from tenacity import wait_random_exponential
 
-from poolkit.dialect import MOST_TOKENS, Dialect, spoken
-from poolkit.pace import Gate, retry_after
+from poolkit.answers import Answer, read_completion, refusal_of, scrubbed
+from poolkit.dialect import Dialect, spoken
+from poolkit.pace import Again, Gate, patiently, retry_after
 from poolkit.price import OPENAI, Budget, Price, Stop
 
+T = TypeVar("T")
 PATIENCE = 1800.0  # seconds that one call may spend waiting and trying again
+SERVICE_TIMEOUT = 900.0  # seconds that a file of 200 MB may take
 BYTES_A_TOKEN = 4  # for the rate; a budget reckons with one
-_TOO_LONG = re.compile(
-    r"context.?(length|window|size)|too many (input )?tokens|(prompt|input) is too long", re.I
-)
-_FILTERED = re.compile(r"content.?(filter|policy|management)|responsible.?ai", re.I)
 _NO_MONEY = re.compile(r"insufficient.?(quota|balance|funds)|credit balance|billing", re.I)
+QUEUE_FULL = re.compile(r"enqueued|token_limit_exceeded", re.I)
 _BACKOFF = wait_random_exponential(multiplier=0.5, max=30)
 
 
-class Again(Exception):
-    """An attempt that failed in a way that trying again may mend."""
-
-    def __init__(self, why: str, *, after: float | None = None, limited: bool = False):
-        super().__init__(why)
-        self.after, self.limited = after, limited
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One reply, or a failure's kind and reason; tokens are None where the server did not count them."""
-
-    text: str | None = None
-    finish: str | None = None
-    model: str | None = None
-    tokens: tuple[int, int, int] | None = None  # input, cached input, output
-    failure: str | None = None
-    note: str = ""
-    sent: str = ""  # parameters that the endpoint accepted
+class QueueFull(Exception):
+    """The endpoint queues no more tokens until others are done."""
 
 
 @dataclass
@@ -111,31 +94,56 @@ class Endpoint:
         Stop
             When no later call could succeed: budget, quota, key, model.
         """
-        failures = 0  # but for rate limits, which only cost time
-
-        def enough(state: RetryCallState) -> bool:
-            nonlocal failures
-            error = state.outcome.exception() if state.outcome else None
-            failures += not getattr(error, "limited", False)
-            return failures >= self.attempts or (state.seconds_since_start or 0) > PATIENCE
-
-        def pause(state: RetryCallState) -> float:
-            error = state.outcome.exception() if state.outcome else None
-            after = getattr(error, "after", None)
-            return _BACKOFF(state) if after is None else after * 1.02
-
-        once_more, nap = retry_if_exception_type(Again), self._nap
-        retrying = AsyncRetrying(retry=once_more, stop=enough, wait=pause, sleep=nap, reraise=True)
         try:
-            return await retrying(self._attempt, messages, response_format, tokens)
+            return await self._patiently(self._attempt, messages, response_format, tokens)
         except Again as error:
             return Answer(failure="endpoint", note=self.scrubbed(str(error)))
 
+    async def service(self, what: str, call: Callable[[openai.AsyncOpenAI], Awaitable[T]]) -> T:
+        """Any other request, such as for files and batches: as patient as a chat call, and free.
+
+        Parameters
+        ----------
+        what : str
+            What it is, in words: "upload the requests".
+        call : callable
+            Makes the request with this client.
+
+        Raises
+        ------
+        Stop
+            When the endpoint refuses it, or patience ran out.
+        """
+
+        async def attempt() -> T:
+            try:
+                return await call(self._client.with_options(timeout=SERVICE_TIMEOUT))
+            except openai.APIStatusError as error:
+                note = self._words(error)
+                if QUEUE_FULL.search(str(error.body or error.message)):
+                    raise QueueFull(note) from None
+                if error.status_code not in (404, 405):
+                    self._refused(error, {})  # raises Again or Stop where it knows better
+                raise Stop(f"{self.base_url} refused to {what} ({note})") from None
+            except (openai.APIError, httpx2.HTTPError, OSError):
+                raise Again("the connection or its reply broke") from None
+            except ValueError as error:
+                raise Again(str(error)) from None
+
+        try:
+            return await self._patiently(attempt)
+        except Again as error:
+            raise Stop(f"{self.base_url} could not {what}: {self.scrubbed(str(error))}") from None
+
+    async def _patiently(self, attempt: Callable[..., Awaitable[T]], *arguments: Any) -> T:
+        """Try again as long as that may help."""
+        return await patiently(
+            attempt, *arguments, attempts=self.attempts, patience=PATIENCE, wait=_BACKOFF, sleep=self._nap
+        )
+
     def scrubbed(self, text: str, *, most: int = 300) -> str:
         """Text without the key, on one line of bounded length."""
-        safe = text.replace(self.key, "***") if len(self.key) > 3 else text
-        safe = re.sub(r"\b(sk-|Bearer )[\w*-]{8,}", "***", safe)
-        return " ".join(safe.encode("utf-8", "replace").decode().split())[:most]
+        return scrubbed(text, self.key, most=most)
 
     def oldest(self) -> float:
         """Seconds that the oldest call in flight has taken."""
@@ -193,7 +201,11 @@ class Endpoint:
         try:
             async with asyncio.timeout(self.timeout) as deadline:
                 reply = await self._client.post("/chat/completions", cast_to=object, body=body)
-            answer = self._read(reply, body)
+            sent = spoken({n: value for n, value in body.items() if n not in ("model", "messages")})
+            try:
+                answer = read_completion(reply, model=self.model, key=self.key, sent=sent)
+            except ValueError as error:
+                raise Again(str(error)) from None
             if self.price and answer.tokens:
                 cost = self.price.usd(*answer.tokens)
             return answer
@@ -207,34 +219,15 @@ class Endpoint:
             self.budget.settle(worst, cost)
             self._sent.pop(task, None)
 
-    def _read(self, reply: Any, body: Mapping[str, Any]) -> Answer:
-        """A chat completion as an Answer."""
-        try:
-            choice, usage = reply["choices"][0], reply.get("usage") or {}
-            message, finish, model = choice["message"], choice.get("finish_reason"), reply.get("model")
-            text, refusal = message.get("content"), message.get("refusal")
-            details = usage.get("prompt_tokens_details") or {}
-            cached = details.get("cached_tokens") or 0
-            counts = (usage.get("prompt_tokens"), cached, usage.get("completion_tokens"))
-        except (TypeError, KeyError, IndexError, AttributeError):
-            said = reply.get("error") if isinstance(reply, dict) else reply
-            said = self.scrubbed(str(said), most=100)  # before it is cut: no half key stays
-            raise Again(f"the server's reply is not a chat completion: {said}") from None
-        known = all(type(count) is int and 0 <= count <= MOST_TOKENS for count in counts)
-        known = known and cached <= usage["prompt_tokens"]  # else a call would cost less than nothing
-        return Answer(
-            text=text if isinstance(text, str) else None,
-            finish="refusal" if refusal and finish == "stop" else str(finish or ""),
-            model=self.scrubbed(str(model or self.model)),
-            tokens=counts if known else None,  # type: ignore[arg-type]
-            sent=spoken({name: value for name, value in body.items() if name not in ("model", "messages")}),
-        )
+    def _words(self, error: openai.APIStatusError) -> str:
+        """An error status and what the server says of it."""
+        words = error.body.get("message") if isinstance(error.body, dict) else error.body
+        return self.scrubbed(f"HTTP {error.status_code}: {words or error.message}")
 
     def _refused(self, error: openai.APIStatusError, form: Mapping[str, Any]) -> Answer | None:
         """What an error status means: an Answer, None to send again in another form, Again or Stop."""
         status, said = error.status_code, f"{error.code} {error.body or error.message}"
-        words = error.body.get("message") if isinstance(error.body, dict) else error.body
-        note = self.scrubbed(f"HTTP {status}: {words or error.message}")
+        note = self._words(error)
         if status == 402 or (status in (400, 403, 429) and _NO_MONEY.search(said)):
             raise Stop(f"no money left at {self.base_url} ({note}); top it up and run again, nothing is lost")
         if status >= 500 and self.dialect.learn(said, form, only_format=True):
@@ -252,8 +245,6 @@ class Endpoint:
             raise Stop(f"{self.base_url} refused the key, taken from {variable} ({note})")
         if status == 404:
             raise Stop(f"{self.base_url} has no model {self.model!r}, or no chat completions ({note})")
-        if _TOO_LONG.search(said):
-            return Answer(failure="too long", note=note)
-        if _FILTERED.search(said):
-            return Answer(failure="filtered", note=note)
+        if kind := refusal_of(said):
+            return Answer(failure=kind, note=note)
         return None if self.dialect.learn(said, form) else Answer(failure="endpoint", note=note)

@@ -19,7 +19,7 @@ import pandas as pd
 
 from poolkit import prompt as pr
 from poolkit.dialect import parameters_fault
-from poolkit.price import OPENAI, Price, encoder, price_fault, price_of
+from poolkit.price import OPENAI, BatchTerms, Price, batch_terms, encoder, price_fault, price_of
 from poolkit.tables import DataError
 
 GPT = "gpt-4.1-2025-04-14"
@@ -28,7 +28,7 @@ PARAMETERS = {"temperature": 0, "max_tokens": 400}
 FREE = {"input": 0, "output": 0}
 KEYS: dict[str, tuple[type, ...]] = {
     "model": (str,), "base_url": (str,), "key_env": (str,), "prompt": (str,), "parameters": (dict,),
-    "price": (dict,), "requests_per_minute": (int, float), "tokens_per_minute": (int, float),
+    "price": (dict,), "batch": (dict,), "requests_per_minute": (int, float), "tokens_per_minute": (int, float),
     "concurrency": (int,), "max_document_tokens": (int,), "timeout": (int, float), "attempts": (int,),
 }  # fmt: skip
 _KIND = {str: "text", dict: "a table", int: "a number"}
@@ -53,6 +53,7 @@ class Judge:
     max_document_tokens: int | None = None
     timeout: float = 120.0
     attempts: int = 6
+    batch: BatchTerms = field(default_factory=BatchTerms)
     provenance: Mapping[str, Any] = field(default_factory=dict)  # of a judge outside: all that its table says
 
 
@@ -113,6 +114,10 @@ def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> J
     given["parameters"] = {**PARAMETERS, **parameters}
     if "max_completion_tokens" in parameters:
         del given["parameters"]["max_tokens"]
+    try:
+        given["batch"] = batch_terms(given["base_url"], given.get("batch", {}))
+    except ValueError as error:
+        raise DataError(f"{where}: {error}.") from None
     given["price"] = price_of(given["model"], given["base_url"], given.get("price"))
     given["prompt"] = pr.read_prompt(pr.find_prompt(given.get("prompt", pr.DEFAULT.stem), folder))
     return Judge(name, **given)

@@ -12,6 +12,7 @@ from poolkit.progress import Meter
 from poolkit.records import ledger
 from poolkit.store import Store
 from poolkit.tables import DataError
+from poolkit.waiting import waiting_of
 
 __all__ = [
     "Forecast",
@@ -50,6 +51,7 @@ def fill(
     max_usd: float | None = None,
     replicate: int = 0,
     retry_failed: bool = False,
+    batch: bool = False,
     progress: bool | None = None,
 ) -> Outcome:
     """Judge every pair that has no answer yet; each answer is on disk before it is shown as done.
@@ -67,6 +69,8 @@ def fill(
         From 0; another number judges the same pairs again, past every earlier answer.
     retry_failed : bool
         Ask again where the last answer was a failure.
+    batch : bool
+        Send the pairs through the endpoint's batch service: answered within a day, at a lower price.
     progress : bool, optional
         False shows none; else a bar on a terminal's stderr, or a line now and then.
 
@@ -88,16 +92,22 @@ def fill(
         plan = plan_of(judge, pairs, store.records, replicate=replicate, retry_failed=retry_failed)
         if plan.copies:
             store.put(plan.copies)
-        total = sum(map(len, plan.todo))
-        if not total:
+        total, waiting = sum(map(len, plan.todo)), waiting_of(store.folder).names()
+        if waiting and total and not batch:
+            raise DataError(
+                f"judge {judge.name!r}: {len(waiting)} batches wait at the endpoint, and asking now could buy "
+                "their pairs twice. Run with --batch to collect them."
+            )
+        if not total and not (batch and waiting):
             return Outcome(0, {}, plan.known, 0, 0, 0.0 if judge.price else None)
         key = os.environ.get(judge.key_env, "").strip() if judge.key_env else ""
         if judge.key_env and not key:
             raise DataError(f"judge {judge.name!r}: no key. Set the environment variable {judge.key_env}.")
-        from poolkit.workers import Workers  # loads the openai client, slowly: only where calls are made
+        from poolkit.batch import BatchWorkers  # loads the openai client, slowly: only where calls are made
+        from poolkit.workers import Workers
 
         meter = Meter(total, progress)
-        workers = Workers(
+        workers = (BatchWorkers if batch else Workers)(
             judge, pairs, store, plan.todo, replicate=replicate, key=key, max_usd=max_usd, meter=meter
         )
         workers.run()

@@ -16,6 +16,7 @@ from poolkit.labels import grades_on
 from poolkit.pool import Pool, arrival, pool
 from poolkit.records import ledger, no_records, read_records
 from poolkit.tables import DataError
+from poolkit.waiting import waiting_of
 
 
 @dataclass(frozen=True)
@@ -86,26 +87,28 @@ def _with_texts(collection: Collection, pairs: pd.DataFrame) -> pd.DataFrame:
     return pairs.assign(image=images)
 
 
-def filled(job: Job, *, max_usd: float | None, replicate: int, retry_failed: bool) -> Outcome:
+def filled(
+    job: Job, *, max_usd: float | None, replicate: int, retry_failed: bool, batch: bool = False
+) -> Outcome:
     """Judge what is unjudged; see `judge.fill`."""
     return fill(
         job.judge, job.pairs, cache_folder=job.cache, judgments_path=job.path, max_usd=max_usd,
-        replicate=replicate, retry_failed=retry_failed,
+        replicate=replicate, retry_failed=retry_failed, batch=batch,
     )  # fmt: skip
 
 
-def forecast_lines(job: Job, *, replicate: int, retry_failed: bool) -> list[str]:
+def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool = False) -> list[str]:
     """What judging would take, in words."""
     path = job.path if job.path.exists() else None
     ahead = forecast(
-        job.judge, job.pairs, judgments_path=path, replicate=replicate, retry_failed=retry_failed
+        job.judge, job.pairs, judgments_path=path, replicate=replicate, retry_failed=retry_failed, batch=batch
     )
     price = "price unknown" if ahead.usd is None else f"${ahead.usd:,.2f}"
     time = f"{ahead.minutes:,.1f} minutes" if ahead.minutes >= 1 else "under a minute"
+    time = "in batches, each within a day" if batch else f"{time} at the configured rate"
     return [
         f"judge {job.judge.name} ({job.judge.model}): {ahead.calls:,} of {len(job.pairs):,} pairs to judge",
-        f"about {ahead.tokens_in:,} input and {ahead.tokens_out:,} output tokens, {price}, "
-        f"{time} at the configured rate",
+        f"about {ahead.tokens_in:,} input and {ahead.tokens_out:,} output tokens, {price}, {time}",
     ]
 
 
@@ -139,7 +142,7 @@ def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
     -------
     dict
         systems, queries, depth, independent, unique, reuse; judges: a list with judged, failed,
-        unjudged, calls, tokens and usd (None where a price is unknown); next: what to do now.
+        unjudged, batches_waiting, calls, tokens and usd (None where a price is unknown); next: what to do now.
     """
     collection = read_collection(folder)
     made = pool(collection.runs, depth=depth or collection.config["depth"])
@@ -170,6 +173,7 @@ def _judge_status(collection: Collection, made: Pool, name: str) -> dict[str, An
         "unjudged": made.unique - judged - len(failed),
         **{k: int(spent[k].sum()) for k in ("calls", "tokens_in", "tokens_cached", "tokens_out")},
         "usd": None if spent["unpriced"].sum() else float(spent["usd"].sum()),
+        "batches_waiting": len(waiting_of(collection.folder / ".cache" / name).names()),
     }
 
 
@@ -183,6 +187,10 @@ def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]
     if settings.get("kind", "endpoint") != "endpoint" and mine["unjudged"] + mine["failed"]:
         open_pairs = count(mine["unjudged"] + mine["failed"], "pair")
         return f"grade {open_pairs} in judgments/{chosen}.jsonl, where {chosen} is graded outside poolkit"
+    if mine["batches_waiting"]:
+        return (
+            f"poolkit judge {folder} --judge {chosen} --batch (batches that wait: {mine['batches_waiting']})"
+        )
     if mine["unjudged"]:
         return f"poolkit judge {folder} --judge {chosen} (no grade yet: {count(mine['unjudged'], 'pair')})"
     if mine["failed"]:

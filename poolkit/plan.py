@@ -72,6 +72,7 @@ def forecast(
     judgments_path: Path | None = None,
     replicate: int = 0,
     retry_failed: bool = False,
+    batch: bool = False,
 ) -> Forecast:
     """Calls, tokens, dollars and minutes that filling these pairs would take.
 
@@ -84,6 +85,8 @@ def forecast(
         Pairs judged there already are left out.
     replicate : int
     retry_failed : bool
+    batch : bool
+        At the price of the endpoint's batch service, which takes a day at most.
 
     Returns
     -------
@@ -113,6 +116,9 @@ def forecast(
     tokens_in = round(per_character * characters) + IMAGE_TOKENS * images + FRAME_TOKENS * calls
     tokens_out = REPLY_TOKENS * calls
     usd = judge.price.usd(tokens_in, 0, tokens_out) if judge.price else None
+    if batch:
+        factor = judge.batch.price_factor
+        return Forecast(calls, tokens_in, tokens_out, None if usd is None else usd * factor, 24 * 60.0)
     paces = [calls * CALL_SECONDS / 60 / judge.concurrency]
     if judge.requests_per_minute:
         paces.append(calls / judge.requests_per_minute)

@@ -1,9 +1,11 @@
 """What calls cost: prices, tokens counted offline, and a budget that is never passed."""
 
 import asyncio
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
+from urllib.parse import urlsplit
 
 OPENAI = "https://api.openai.com/v1"
 MOST_USD = 1_000_000  # per million tokens: a dollar a token
@@ -26,6 +28,20 @@ class Price:
         fresh = tokens_in - tokens_cached
         return (fresh * self.input + tokens_cached * self.cached + tokens_out * self.output) / 1e6
 
+    def times(self, factor: float) -> "Price":
+        """A share of this price."""
+        return Price(self.input * factor, self.cached * factor, self.output * factor)
+
+
+@dataclass(frozen=True)
+class BatchTerms:
+    """What an endpoint's batch service takes, and which share of the price it asks."""
+
+    requests: int = 50_000  # in one batch
+    megabytes: float = 200.0  # in one batch
+    queued_tokens: float = 1e12  # in all batches at once
+    price_factor: float = 1.0
+
 
 def price_fault(table: Mapping[str, Any]) -> str:
     """What is wrong with a price table of collection.toml, in words; nothing where all is well."""
@@ -37,6 +53,26 @@ def price_fault(table: Mapping[str, Any]) -> str:
         found = ", ".join(table) or "nothing"
         return f"price gives input, output and maybe cached, in USD per million tokens; found {found}"
     return ""
+
+
+def batch_terms(base_url: str, table: Mapping[str, Any]) -> BatchTerms:
+    """Terms of a ``batch`` table; where it is silent, what OpenAI documents (half the price there and at Azure).
+
+    Raises
+    ------
+    ValueError
+        With what is wrong, in words.
+    """
+    known = {field.name for field in fields(BatchTerms)}
+    for name, value in table.items():
+        if name not in known:
+            raise ValueError(f"batch gives {', '.join(sorted(known))}; found {name!r}")
+        whole = name != "requests" or type(value) is int
+        if type(value) not in (int, float) or not 0 < value <= 1e12 or not whole:
+            raise ValueError(f"batch: {name} is {str(value)[:40]!r}; it must be a number above 0")
+    half = urlsplit(base_url).hostname or ""
+    factor = 0.5 if half == "api.openai.com" or half.endswith(".openai.azure.com") else 1.0
+    return BatchTerms(**{"price_factor": factor, **table})
 
 
 def price_of(model: str, base_url: str, table: Mapping[str, float] | None = None) -> Price | None:
@@ -71,14 +107,22 @@ class Budget:
 
     async def hold(self, usd: float) -> None:
         """Wait until this much is free; Stop when no call in flight can free it."""
-        while self.limit is not None and self.spent + self.held + usd > self.limit:
+        while usd > self.free():
             if self.held <= 1e-12:
-                raise Stop(
-                    f"the budget of {self.limit:g} USD is used up: {self.spent:.4f} spent, "
-                    f"and the next call may cost {usd:.4f}"
-                )
+                raise Stop(self.used_up(usd))
             await asyncio.sleep(0.01)
         self.held += usd
+
+    def free(self) -> float:
+        """What is neither spent nor held."""
+        return math.inf if self.limit is None else self.limit - self.spent - self.held
+
+    def used_up(self, usd: float) -> str:
+        """Why no more is sent, where the next call may cost so much."""
+        return (
+            f"the budget of {self.limit:g} USD is used up: {self.spent:.4f} spent, "
+            f"and the next call may cost {usd:.4f}"
+        )
 
     def settle(self, held: float, usd: float) -> None:
         """Give back what was held, and count what it cost."""

@@ -167,7 +167,7 @@ class Store:
             self._cache.close()
         aside = Path(tempfile.mkdtemp(prefix="broken-", dir=self.folder))
         for path in self.folder.iterdir():
-            if path.name not in ("lock", "torn.txt") and not path.name.startswith("broken-"):
+            if path.name not in ("lock", "torn.txt", "batches") and not path.name.startswith("broken-"):
                 shutil.move(path, aside / path.name)
         warnings.warn(
             f"{self.folder}: the working copy is broken ({error}). It is set aside in {aside.name} and made "

@@ -125,25 +125,34 @@ class Loopback:
             self._tasks.discard(task)
             writer.close()
 
+    def answer(self, method: str, path: str, fields: dict[str, str], data: bytes) -> Say:
+        """What to do with a request: here every path is /chat/completions."""
+        request = json.loads(data)
+        self.requests.append(request)
+        return self.plan(request, len(self.requests) - 1)
+
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
-        request = json.loads(await reader.readexactly(int(fields.get("content-length", 0))))
+        data = await reader.readexactly(int(fields.get("content-length", 0)))
         self.keys.add(fields.get("authorization", ""))
-        number = len(self.requests)
-        self.requests.append(request)
+        method, path = head[0].split()[:2]
         self.inside += 1
         self.widest = max(self.widest, self.inside)
         try:
-            say = self.plan(request, number)
+            say = self.answer(method, path.removeprefix("/v1"), fields, data)
             if wait := say.wait or self.latency:
                 await asyncio.sleep(wait)
             if say.reset:
                 writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
                 writer.transport.abort()
                 return False
-            text = isinstance(say.body, str)
-            body = (say.body if text else json.dumps(say.body)).encode()
+            text = isinstance(say.body, str | bytes)
+            body = (
+                say.body
+                if isinstance(say.body, bytes)
+                else (say.body if text else json.dumps(say.body)).encode()
+            )
             kind = "text/html" if text else "application/json"
             lines = [f"HTTP/1.1 {say.status} X", f"content-type: {kind}", f"content-length: {len(body)}"]
             lines += [f"{name}: {value}" for name, value in say.headers.items()]
@@ -152,7 +161,7 @@ class Loopback:
             )
             await writer.drain()
             if isinstance(say.body, dict) and say.body.get("choices") and not say.half:
-                self.answered[json.dumps(request["messages"][-1]["content"])] += 1
+                self.answered[json.dumps(json.loads(data)["messages"][-1]["content"])] += 1
             return not say.half
         finally:
             self.inside -= 1

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import batches
 import loopback
 import pandas as pd
 import pytest
@@ -273,6 +274,29 @@ def test_dry_run_calls_nobody(folder, server):
     assert re.fullmatch(r"about [\d,]+ input and 480 output tokens, \$[\d.]+, under a minute at .*", said[1])
     assert not server.requests
     assert not (folder / "judgments" / "server.jsonl").exists()
+
+
+def test_judge_by_batches(folder, monkeypatch):
+    monkeypatch.setattr("poolkit.batch.POLL", (0.01, 0.02))
+    monkeypatch.setenv("TOY_KEY", "sk-toy-1234567890")
+    with batches.BatchLoopback() as server:
+        judged_by(folder, server.url)
+        with (folder / "collection.toml").open("a", encoding="utf-8") as out:
+            out.write("batch = { price_factor = 0.25 }\n")
+        whole, batched = (
+            float(
+                re.search(
+                    r"\$([\d.]+)", poolkit("judge", folder, "--judge", "server", "--dry-run", *flag).stdout
+                )[1]
+            )
+            for flag in ([], ["--batch"])
+        )
+        assert batched == pytest.approx(whole / 4, abs=0.01)
+        done = poolkit("judge", folder, "--judge", "server", "--batch")
+        assert "8 judged now, 0 known already, 8 calls, $1.4300" in done.stderr  # 0.52 + 7 x 0.13
+        status = json.loads(poolkit("status", folder, "--json").stdout)
+        judge = next(j for j in status["judges"] if j["judge"] == "server")
+        assert (judge["judged"], judge["batches_waiting"]) == (8, 0)
 
 
 def test_judge_end_to_end(folder, server):

@@ -17,6 +17,7 @@ from poolkit import endpoint as ep
 from poolkit import workers
 from poolkit.judge import fill, judge_from, ledger
 from poolkit.records import read_judgments, read_records
+from poolkit.store import Store
 from poolkit.tables import DataError
 
 KEY = "sk-secret-1234567890abcdef"
@@ -320,7 +321,7 @@ def test_a_disk_that_is_full_stops_the_run(tmp_path, monkeypatch):
 
     with Loopback() as server:
         place = Place(tmp_path, server)
-        monkeypatch.setattr(workers.Store, "put", put)
+        monkeypatch.setattr(Store, "put", put)
         outcome = place.fill(pairs(500))
         assert "judgments could not be written: [Errno 28] No space left on device" in outcome.stopped
         assert outcome.judged == 0
@@ -328,14 +329,14 @@ def test_a_disk_that_is_full_stops_the_run(tmp_path, monkeypatch):
 
 
 def test_an_error_of_our_own_keeps_what_was_paid(tmp_path, monkeypatch):
-    record, number = workers.Workers._record, iter(range(1000))
+    record, number = workers.answered, iter(range(1000))
 
-    def faulty(self, *parts):
+    def faulty(*parts, **more):
         if next(number) == 20:
             raise RuntimeError("a bug")
-        return record(self, *parts)
+        return record(*parts, **more)
 
-    monkeypatch.setattr(workers.Workers, "_record", faulty)
+    monkeypatch.setattr(workers, "answered", faulty)
     with Loopback(latency=0.005) as server:
         place = Place(tmp_path, server)
         with pytest.raises(RuntimeError, match="a bug"):

@@ -9,6 +9,7 @@ import toy
 from poolkit import ledger
 from poolkit.judge import Outcome
 from poolkit.tables import DataError
+from poolkit.waiting import waiting_of
 
 POOL = [("q1", d) for d in ("d1", "d2", "d3", "d4")] + [("q2", d) for d in ("d1", "d3", "d4", "d5")]
 
@@ -119,6 +120,9 @@ def test_next_step(folder):
     assert next_of(folder) == f"poolkit judge {folder} --judge robot --retry-failed (failed: 1 pair)"
     toy.write_lines(path, lines[2:])
     assert next_of(folder) == f"poolkit judge {folder} --judge robot (no grade yet: 2 pairs)"
+    waiting_of(folder / ".cache" / "robot").write("b", [{}])
+    assert next_of(folder) == f"poolkit judge {folder} --judge robot --batch (batches that wait: 1)"
+    waiting_of(folder / ".cache" / "robot").forget("b")
     (folder / "collection.toml").write_text(config.split("[judges")[0])
     assert next_of(folder).startswith("grade 3 pairs in judgments/robot.jsonl"), (
         "nobody says how to ask robot"

@@ -4,7 +4,17 @@ import asyncio
 
 import pytest
 
-from poolkit.price import OPENAI, Budget, Price, Stop, price_fault, price_of, token_counts
+from poolkit.price import (
+    OPENAI,
+    BatchTerms,
+    Budget,
+    Price,
+    Stop,
+    batch_terms,
+    price_fault,
+    price_of,
+    token_counts,
+)
 
 
 def test_prices_are_known_by_model_and_address():
@@ -60,3 +70,29 @@ def test_the_budget_is_never_passed_and_used_to_the_last_call():
 def test_faults_of_a_price(table, fault):
     assert price_fault(table).endswith(fault)
     assert bool(price_fault(table)) == bool(fault)
+
+
+def test_batch_terms():
+    assert batch_terms("https://api.openai.com/v1", {}).price_factor == 0.5
+    assert batch_terms("https://x.openai.azure.com/openai/v1/", {}).price_factor == 0.5
+    assert batch_terms("https://api.openai.com.evil.org/v1", {}).price_factor == 1.0
+    assert batch_terms("http://127.0.0.1:1/v1", {"requests": 10}) == BatchTerms(10, 200.0, 1e12, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("table", "fault"),
+    [
+        ({"request": 5}, "found 'request'"),
+        ({"requests": 1.5}, "requests is '1.5'"),
+        ({"requests": 0}, "requests is '0'"),
+        ({"price_factor": True}, "price_factor is 'True'"),
+        ({"queued_tokens": float("nan")}, "queued_tokens is 'nan'"),
+    ],
+)
+def test_faults_of_batch_terms(table, fault):
+    with pytest.raises(ValueError, match=fault):
+        batch_terms("http://127.0.0.1:1/v1", table)
+
+
+def test_a_share_of_a_price():
+    assert Price(2, 0.5, 8).times(0.5) == Price(1, 0.25, 4)

@@ -10,9 +10,11 @@ import poolkit
 PACKAGE = Path(poolkit.__file__).parent
 LAYERS = [
     ["tables", "price", "pace", "dialect", "progress", "resample", "drawing"],
-    ["labels", "lines", "measures", "pool", "prompt", "endpoint", "records", "orders", "display"],
-    ["formats", "store", "identity", "score", "compare", "states"],
-    ["parts", "imports", "plan", "workers"],
+    ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "display"],
+    ["formats", "store", "identity", "endpoint", "score", "compare", "states"],
+    ["parts", "imports", "plan", "replies", "filling", "bulk"],
+    ["workers", "parcels"],
+    ["batch"],
     ["collection", "judge"],
     [
         "correlate",

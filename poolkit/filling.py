@@ -1,0 +1,157 @@
+"""The frame of every filling: a thread and a loop of its own, an end that was asked for, a writer."""
+
+import asyncio
+import sqlite3
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pandas as pd
+
+from poolkit.dialect import Dialect
+from poolkit.endpoint import Endpoint
+from poolkit.identity import Judge, prompt_of
+from poolkit.price import Budget
+from poolkit.progress import Meter, on_sigterm
+from poolkit.records import copied
+from poolkit.store import Store
+
+GATHER = 0.004  # seconds between writes, so that answers share one
+
+
+class Filling(ABC):
+    """One filling, in a thread and an event loop of its own; what is done there, `_work_all` says.
+
+    Parameters
+    ----------
+    judge : Judge
+    pairs : DataFrame
+    store : Store
+        Open.
+    todo : sequence of list of int
+        Positions in pairs; those of one list have one key and are one call.
+    replicate : int
+    key : str
+        The secret; empty for none.
+    max_usd : float or None
+    meter : Meter
+    """
+
+    def __init__(
+        self, judge: Judge, pairs: pd.DataFrame, store: Store, todo: Sequence[list[int]], *,
+        replicate: int, key: str, max_usd: float | None, meter: Meter,
+    ):  # fmt: skip
+        self.judge, self.prompt, self.pairs, self.store = judge, prompt_of(judge), pairs, store
+        self.todo, self.replicate, self.meter = todo, replicate, meter
+        self.halt: str | None = None  # why nothing more is sent
+        self.error: BaseException | None = None
+        self.over = threading.Event()
+        self.usd, self.calls = 0.0, 0
+        self.notes: dict[str, None] = {}
+        self.lesson = f"learnt {judge.base_url} {judge.model}"
+        self.endpoint = Endpoint(
+            judge.model, judge.base_url, key, judge.key_env, judge.price, Budget(max_usd),
+            Dialect(judge.parameters, list(store.note(self.lesson) or [])),
+            judge.requests_per_minute, judge.tokens_per_minute,
+            judge.concurrency, judge.timeout, judge.attempts,
+        )  # fmt: skip
+
+    def run(self) -> None:
+        """Work until all is done or nothing more can be; Ctrl-C and SIGTERM let the calls in flight end."""
+        with on_sigterm(self._interrupt):
+            self._run()
+        if self.error and not isinstance(self.error, asyncio.CancelledError):
+            raise self.error
+
+    def _run(self) -> None:
+        thread = threading.Thread(target=self._thread, name="poolkit-judge", daemon=True)
+        thread.start()
+        while not self.over.is_set():  # Thread.join forgets a thread that Ctrl-C interrupts it on (bpo-45274)
+            try:
+                self.over.wait(0.2)
+            except KeyboardInterrupt:
+                self._interrupt()
+
+    def _interrupt(self) -> None:
+        """Send nothing more; when asked once more, drop what is in flight."""
+        if self.halt:
+            with suppress(AttributeError, RuntimeError):  # not begun, or over
+                self.loop.call_soon_threadsafe(self.main.cancel)
+        self.halt = self.halt or "interrupted"
+        self.meter.say("finishing the calls in flight; Ctrl-C again drops them")
+
+    def _thread(self) -> None:
+        try:
+            asyncio.run(self._main())
+        except BaseException as error:
+            self.error = self.error or error
+        finally:
+            self.over.set()
+
+    async def _main(self) -> None:
+        """Start workers and writer, and end them in order."""
+        self.loop = asyncio.get_running_loop()
+        self.main = asyncio.ensure_future(self._work_all())
+        self.queue: asyncio.Queue[tuple[list[dict[str, Any]], bool] | None] = asyncio.Queue()
+        self.unwritten = 0  # answers that a sudden death would lose
+        with ThreadPoolExecutor(1) as disk:
+            writer = asyncio.create_task(self._write(disk))
+            try:
+                async with self.endpoint:
+                    await self.main
+            finally:
+                self.queue.put_nowait(None)
+                await writer
+                self.meter.close()
+                if self.endpoint.dialect.learnt:
+                    await self.loop.run_in_executor(
+                        disk, self.store.note, self.lesson, self.endpoint.dialect.learnt
+                    )
+                await self.loop.run_in_executor(disk, self.store.release)
+
+    @abstractmethod
+    async def _work_all(self) -> None:
+        """Ask about all that is to be done, until it is or `halt` says why not."""
+
+    def _keep(self, record: dict[str, Any], others: Iterable[tuple[str, str]], *, shown: bool = True) -> None:
+        """Hand an answer to the writer, with a copy for each other pair of the same content.
+
+        Parameters
+        ----------
+        record : dict
+        others : iterable of (query_id, doc_id)
+        shown : bool
+            Whether the pair is done with: a reply that is asked for again is kept, but not counted.
+        """
+        if record["model"] != record["asked"]:
+            note = f"asked for {record['asked']}, the server answered as {record['model']}: pin that name."
+            self.notes[note] = None
+        self.usd, self.calls = self.usd + (record["usd"] or 0.0), self.calls + record["calls"]
+        self.unwritten += 1
+        self.queue.put_nowait(([record, *(copied(record, *ids) for ids in others)], shown))
+
+    async def _write(self, disk: ThreadPoolExecutor) -> None:
+        """Keep what has been answered, many at once when many wait, and only then show it as done."""
+        more = True
+        while more:
+            batch = [await self.queue.get()]
+            while not self.queue.empty():
+                batch.append(self.queue.get_nowait())
+            more = None not in batch
+            groups = [group for group in batch if group]
+            records = [record for group, _ in groups for record in group]
+            if not records:
+                continue
+            try:
+                await self.loop.run_in_executor(disk, self.store.put, records)
+            except (OSError, sqlite3.Error) as error:
+                self.halt = f"{self.store.path}: {len(records)} judgments could not be written: {error}"
+                continue
+            done = [record for group, shown in groups if shown for record in group]
+            self.meter.add(done, self.usd if self.judge.price else None, self.endpoint.oldest())
+            self.unwritten -= len(groups)
+            if more:
+                await asyncio.sleep(GATHER)
