@@ -63,7 +63,10 @@ class BatchWorkers(Workers):
             self.todo = self.alone
             await super()._work_all()
         elif waiting := len(self.book.names()):
-            self.halt += f"; batches that wait at the endpoint: {waiting}, --batch run again collects them"
+            self.halt += (
+                f"; batches that wait at the endpoint: {waiting}, --batch run again collects them "
+                f"(to give one up, delete its files in {self.book.folder})"
+            )
 
     async def _resume(self) -> None:
         """Find the batches of earlier runs again, and leave out what they ask."""
@@ -161,7 +164,7 @@ class BatchWorkers(Workers):
             self._dismiss(flight.name, flight.held)
             if not QUEUE_FULL.search(state.why):
                 raise Stop(f"{self.judge.base_url} refused a batch ({self._safe(state.why)})")
-            groups = [positions for key in keys if (positions := self.positions.pop(key))]
+            groups = [positions for key in keys if (positions := self.positions.pop(key, []))]
             self.parcels.put_back(groups, queued=self._queued(), size=flight.bytes, why=self._safe(state.why))
         elif state.status in bulk.ENDED:
             await self._collect(flight, state)
@@ -169,7 +172,7 @@ class BatchWorkers(Workers):
     async def _collect(self, flight: Flight, state: bulk.Batch) -> None:
         """Keep every answer of a batch; what has none is asked for again."""
         rows = {row["record"]["key"]: row for row in self.book.rows(flight.name)}
-        before, kept, late = self._collected_before(flight.batch), set[str](), set[str]()
+        on_file, kept, late = self._collected_before(flight.batch), set[str](), set[str]()
         strange, cost = 0, 0.0
         for file in state.files:
             for line in await bulk.fetch(self.endpoint, file):
@@ -177,7 +180,7 @@ class BatchWorkers(Workers):
                 strange += back.key not in rows
                 if back.late:
                     late.add(back.key)
-                elif back.key in rows and back.answer and back.key not in kept | before:
+                elif back.key in rows and back.answer and back.key not in kept and back.key not in on_file:
                     kept.add(back.key)
                     cost += self._take_in(rows[back.key], back.answer, flight.batch)
                     await self._written(CHUNK)
@@ -187,7 +190,7 @@ class BatchWorkers(Workers):
         if strange:
             self.notes[f"batch {self._safe(flight.batch)}: {strange:,} lines are no answer of ours"] = None
         for key in rows:
-            positions = self.positions.pop(key)
+            positions = self.positions.pop(key, [])
             if key in kept or not positions or state.status == "cancelled":
                 continue
             if (key in late or state.status == "expired") and key not in self.late:
@@ -207,7 +210,7 @@ class BatchWorkers(Workers):
     def _take_in(self, row: dict[str, Any], answer: Answer, batch: str) -> float:
         """Keep one answer; what it cost, at most where the endpoint did not count."""
         record, reply = row["record"], read_answer(answer, tuple(row["scale"]))
-        positions = self.positions[record["key"]]
+        positions = self.positions.get(record["key"], [])
         ids = ids_of(self.pairs, positions) or [(record["query_id"], record["doc_id"]), *row["others"]]
         tokens = answer.tokens or ((0, 0, 0) if answer.failure else None)
         answer = replace(answer, sent=f"{record['sent']} batch={self._safe(batch)}")

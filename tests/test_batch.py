@@ -287,6 +287,7 @@ def test_waiting_batches_are_not_bought_twice_by_the_other_door(tmp_path):
         place = Batched(tmp_path, server)
         first = interrupted(place, pairs(40), server)
         assert "--batch run again collects them" in first.stopped
+        assert str(waiting_of(place.cache / "j").folder) in first.stopped
         assert (first.judged, first.remaining, len(place.waiting())) == (1, 39, 1)
         with pytest.raises(DataError, match="1 batches wait at the endpoint"):
             place.fill(pairs(40), batch=False)
