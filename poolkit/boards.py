@@ -5,6 +5,7 @@ from collections.abc import Sized
 import numpy as np
 import pandas as pd
 
+from poolkit import tally
 from poolkit.choose import BestSet, Tradeoff, tradeoff
 from poolkit.collection import Collection
 from poolkit.disagree import Disagreements, Evidence, evidence
@@ -13,7 +14,6 @@ from poolkit.factors import Matched
 from poolkit.labels import Labels, grades_on
 from poolkit.noise import Rankings
 from poolkit.pool import Pool, ties
-from poolkit.records import ledger, read_records
 from poolkit.score import cutoff_of, measure, scores
 from poolkit.stability import Judges
 from poolkit.study import Study
@@ -79,11 +79,27 @@ def provenance_lines(collection: Collection, labels: Labels | None) -> list[str]
     return [f"{key.replace('_', ' ')}: {value}" for key, value in settings.items()]
 
 
+def judges_spending(collection: Collection) -> pd.DataFrame | None:
+    """Calls, tokens, dollars and mean dollars a grade, by judge."""
+    spent = {n: tally.spent(records, collection.judgments[n]) for n, records in collection.records.items()}
+    if not spent:
+        return None
+    table = pd.DataFrame.from_dict(spent, orient="index").rename_axis("judge")
+    return table.astype({"usd": float, "usd_per_grade": float})
+
+
 def spending(collection: Collection, labels: Labels | None) -> pd.DataFrame | None:
     """Calls, tokens and dollars of a judge by model and day."""
-    if labels is None or labels.name not in collection.judgments:
+    if labels is None or labels.name not in collection.records:
         return None
-    return ledger(read_records(collection.folder / "judgments" / f"{labels.name}.jsonl"))
+    return tally.ledger(collection.records[labels.name])
+
+
+def systems_spending(collection: Collection, pool: Pool, labels: Labels | None) -> pd.DataFrame | None:
+    """What each system brought in order of arrival, what of it is judged, and what that cost."""
+    if labels is None or labels.name not in collection.records:
+        return None
+    return tally.by_system(pool, collection.records[labels.name], collection.judgments[labels.name])
 
 
 def examples(
@@ -102,11 +118,13 @@ def examples(
     return drawn.assign(query=text, grade=drawn["relevance"])[columns]
 
 
-def failures(labels: Labels | None) -> pd.DataFrame | None:
-    """Failed pairs by kind."""
+def failures(pool: Pool, labels: Labels | None, *, n: int = 10) -> pd.DataFrame | None:
+    """Failed pairs of the pool by kind, by system and by query; of each the n most frequent."""
     if labels is None:
         return None
-    return labels.failed["status"].value_counts().rename_axis("kind").to_frame("pairs")
+    counts = tally.failed_by(pool, labels.failed)
+    rows = [(by, which, pairs) for by, found in counts.items() for which, pairs in found.head(n).items()]
+    return pd.DataFrame(rows, columns=["by", "which", "pairs"])
 
 
 def score_board(study: Study) -> pd.DataFrame | None:

@@ -91,27 +91,15 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for machines.")] = False,
 ) -> None:
     """Show systems, pool, reuse, and what each judge has judged and cost so far."""
-    from poolkit.ledger import status_of
+    from poolkit.ledger import status_lines, status_of
 
     with _one_line():
         found = status_of(data, depth=depth)
     if as_json:
         typer.echo(json.dumps(found, ensure_ascii=False))
         return
-    for key, value in found.items():
-        if key not in ("judges", "next"):
-            typer.echo(f"{key.replace('_', ' ')}: {_shown(value)}")
-    for judge in found["judges"]:
-        facts = ", ".join(f"{k.replace('_', ' ')} {_shown(v)}" for k, v in judge.items() if k != "judge")
-        typer.echo(f"judge {judge['judge']}: {facts}")
-    typer.echo(f"next: {found['next']}")
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "unknown"
-    form = ",.4g" if isinstance(value, float) else "," if isinstance(value, int) else ""
-    return format(value, form)
+    for line in status_lines(found):
+        typer.echo(line)
 
 
 @app.command()

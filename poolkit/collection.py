@@ -4,6 +4,7 @@ Everything but queries and runs may be absent. One walk over the folder serves t
 `read_collection` raises on the first errors it gathered, `check` returns them all.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pandas as pd
 
 from poolkit.formats import read_jsonl, read_qrels
 from poolkit.labels import BEYOND, HIGHEST, LOWEST, Labels, labels_from, mapped
-from poolkit.lines import Problem, Read
+from poolkit.lines import Problem, Read, unreadable
 from poolkit.parts import (
     EMPTY_CORPUS,
     named_files,
@@ -23,8 +24,8 @@ from poolkit.parts import (
     read_queries,
     read_rankings,
 )
+from poolkit.records import newest, read_records
 from poolkit.score import measure
-from poolkit.store import read_judgments
 from poolkit.tables import DataError, Order, Runs, listed, runs_from
 
 
@@ -44,8 +45,10 @@ class Collection:
         By system: family, then the factors of systems.csv.
     labels : dict of str to Labels
         By file name: human qrels and judges' judgments, grade maps applied.
+    records : dict of str to DataFrame
+        Every line of each judge's file.
     judgments : dict of str to DataFrame
-        Every record of each judge, replicates and failures included.
+        Those of them that count: the newest of each query, document and replicate, failures included.
     notes : list of Problem
         What is odd but readable.
     """
@@ -56,6 +59,7 @@ class Collection:
     runs: Runs
     catalogue: pd.DataFrame
     labels: dict[str, Labels]
+    records: dict[str, pd.DataFrame] = field(repr=False)
     judgments: dict[str, pd.DataFrame] = field(repr=False)
     notes: list[Problem] = field(repr=False)
 
@@ -130,11 +134,12 @@ def _open(folder: Path) -> tuple[Collection | None, list[Problem]]:
         ]
     config, problems = read_config(folder)
     order: Order = "rank" if config["order"] == "rank" else "score"
-    queries = read_queries(folder)
-    rankings = read_rankings(folder, order)
-    problems += queries.problems + rankings.problems
-    labels, judgments, said = _all_labels(folder, config)
-    problems += said
+    with ThreadPoolExecutor(1) as aside:  # two big parts, read side by side
+        reading = aside.submit(_all_labels, folder, config)
+        queries = read_queries(folder)
+        rankings = read_rankings(folder, order)
+        labels, records, judgments, said = reading.result()
+    problems += queries.problems + rankings.problems + said
     if queries.rows is None or not rankings.rows:
         return None, problems
     catalogue = read_catalogue(folder, list(rankings.rows))
@@ -162,18 +167,21 @@ def _open(folder: Path) -> tuple[Collection | None, list[Problem]]:
             where = folder / "collection.toml"
             problems.append(Problem(where, None, f"labels {name!r} are named, but there is no such file"))
     found = Collection(
-        folder, config, queries.rows, runs, catalogue.rows.loc[systems], labels, judgments,
+        folder, config, queries.rows, runs, catalogue.rows.loc[systems], labels, records, judgments,
         [p for p in problems if p.warning],
     )  # fmt: skip
     return found, problems
 
 
+Tables = dict[str, pd.DataFrame]
+
+
 def _all_labels(
     folder: Path, config: dict[str, Any]
-) -> tuple[dict[str, Labels], dict[str, pd.DataFrame], list[Problem]]:
-    """Human labels and judges' judgments by name, grade maps applied."""
+) -> tuple[dict[str, Labels], Tables, Tables, list[Problem]]:
+    """Human labels and judges' by name, grade maps applied; each judge's records, and those that count."""
     labels: dict[str, Labels] = {}
-    judgments: dict[str, pd.DataFrame] = {}
+    records, judgments = Tables(), Tables()
     problems = []
     sources = [(x, True) for x in named_files(folder / "qrels", ".qrels", ".tsv", ".txt")]
     sources += [(x, False) for x in named_files(folder / "judgments", ".jsonl")]
@@ -193,21 +201,20 @@ def _all_labels(
                     continue
                 found = labels_from(read.rows, name, title=title)
             else:
-                judgments[name] = records = read_judgments(path)
-                if far := _beyond(path, records):
+                records[name] = read_records(path)
+                if far := _beyond(path, records[name]):
                     problems += far
                     continue
-                first = records[records["replicate"] == 0]
-                good = first["status"] == "ok"
-                found = labels_from(
-                    first[good], name, title=title, human=False,
-                    failed=first.loc[~good, ["query_id", "doc_id", "status"]],
-                )  # fmt: skip
+                judgments[name] = shown = newest(records[name])
+                first = shown.loc[shown["replicate"].eq(0), ["query_id", "doc_id", "relevance", "status"]]
+                good = first["status"].eq("ok")
+                failed = first.loc[~good, ["query_id", "doc_id", "status"]]
+                found = labels_from(first[good], name, title=title, human=False, failed=failed)
             grades = config["grade_maps"].get(name)
             if grades:
                 found = mapped(found, {int(k): v for k, v in grades.items()})
         except (DataError, ValueError) as error:
-            problems.append(Problem(path, None, str(error).removeprefix(f"{path.name}: ")))
+            problems += unreadable(path, error)
             continue
         labels[name] = found
     there = {name for (name, _, _), _ in sources} | set(config["judges"])
@@ -215,7 +222,7 @@ def _all_labels(
         for name in (n for n in config[key] if n not in there):
             said = f"[{key}.{name}] is not used: qrels/ and judgments/ have no labels of that name"
             problems.append(Problem(folder / "collection.toml", None, said, warning=True))
-    return labels, judgments, problems
+    return labels, records, judgments, problems
 
 
 def _beyond(path: Path, records: pd.DataFrame) -> list[Problem]:

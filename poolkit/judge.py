@@ -9,9 +9,9 @@ import pandas as pd
 from poolkit.identity import Judge, checked_replicate, content_hash, identity, judge_from, prompt_of
 from poolkit.plan import Forecast, explain, forecast, plan_of
 from poolkit.progress import Meter
-from poolkit.records import ledger
 from poolkit.store import Store
 from poolkit.tables import DataError
+from poolkit.tally import ledger
 from poolkit.waiting import waiting_of
 
 __all__ = [

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from poolkit.tables import DataError, Runs, listed
 
@@ -142,7 +144,7 @@ def grades_on(runs: Runs, labels: Labels) -> Grades:
         When no label's query is on the query axis.
     """
     rows = labels.relevance
-    query = pd.Index(runs.queries).get_indexer(pd.Index(rows["query_id"].astype(object)))
+    query, at = _places(runs, rows)
     grade = rows["relevance"].to_numpy()
     known = query >= 0
     if len(rows) and not known.any():
@@ -150,12 +152,7 @@ def grades_on(runs: Runs, labels: Labels) -> Grades:
             f"labels {labels.name}: none of their queries is in this collection; they say "
             f"{listed(rows['query_id'].unique())}, the collection says {listed(runs.queries)}"
         )
-    document = pd.Index(runs.documents).get_indexer(pd.Index(rows["doc_id"].astype(object)))
-    width = len(runs.documents) + 1
-    wanted = query.astype(np.int64) * width + document
-    keys = runs.query_of.astype(np.int64) * width + runs.document_of
-    at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
-    on = known & (document >= 0) & (keys[at] == wanted)
+    on = at >= 0
     relevance = np.zeros(runs.n_items + 1, dtype=np.int64)
     judged = np.zeros(runs.n_items + 1, dtype=bool)
     relevance[at[on]], judged[at[on]] = grade[on], True
@@ -166,6 +163,26 @@ def grades_on(runs: Runs, labels: Labels) -> Grades:
         labels.name, labels.title, relevance, judged, query[beyond], grade[beyond], has,
         int(len(rows) - known.sum()), _epoch(rows[known]),
     )  # fmt: skip
+
+
+def items_of(runs: Runs, rows: pd.DataFrame) -> np.ndarray:
+    """Item of each row's query_id and doc_id; -1 where no run returned the pair."""
+    return _places(runs, rows)[1]
+
+
+def _places(runs: Runs, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Query position and item of each row, by id and never by position; -1 where there is none."""
+    query, document = (
+        pc.index_in(pa.array(rows[name], pa.string()), value_set=pa.array(axis, pa.string()))
+        .fill_null(-1)
+        .to_numpy(zero_copy_only=False)
+        for name, axis in (("query_id", runs.queries), ("doc_id", runs.documents))
+    )
+    width = len(runs.documents) + 1
+    keys = runs.query_of.astype(np.int64) * width + runs.document_of
+    wanted = query.astype(np.int64) * width + document
+    at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
+    return query, np.where((query >= 0) & (document >= 0) & (keys[at] == wanted), at, -1)
 
 
 def _epoch(rows: pd.DataFrame) -> str:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from poolkit import tally
 from poolkit.collection import Collection, read_collection
 from poolkit.display import count
 from poolkit.identity import BUILT_IN, Judge, judge_from
 from poolkit.judge import Outcome, explain, fill, forecast
-from poolkit.labels import grades_on
-from poolkit.pool import Pool, arrival, pool
-from poolkit.records import ledger, no_records, read_records
+from poolkit.pool import Pool, pool
+from poolkit.records import no_records, read_records
 from poolkit.tables import DataError
 from poolkit.waiting import waiting_of
+
+FIRST = 10  # rows of a list that words show
 
 
 @dataclass(frozen=True)
@@ -141,8 +143,9 @@ def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
     Returns
     -------
     dict
-        systems, queries, depth, independent, unique, reuse; judges: a list with judged, failed,
-        unjudged, batches_waiting, calls, tokens and usd (None where a price is unknown); next: what to do now.
+        systems, queries, depth, independent, unique, reuse; judges: a list with judged, failed, unjudged,
+        batches_waiting, calls, tokens, usd and usd_per_grade (None where a price is unknown), failed_by (kind,
+        system, query), by_day and by_system (lists of rows, as `tally` says); next: what to do now.
     """
     collection = read_collection(folder)
     made = pool(collection.runs, depth=depth or collection.config["depth"])
@@ -162,19 +165,63 @@ def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
 
 
 def _judge_status(collection: Collection, made: Pool, name: str) -> dict[str, Any]:
-    labels = collection.labels[name]
-    judged = int(grades_on(collection.runs, labels).judged[made.item].sum())
-    failed = labels.failed.merge(made.runs.pairs(made.item), on=["query_id", "doc_id"])
-    spent = ledger(read_records(collection.folder / "judgments" / f"{name}.jsonl"))
+    records, judgments = collection.records[name], collection.judgments[name]
+    systems = tally.by_system(made, records, judgments)
+    judged, failed = (
+        int(systems[column].head(len(made.runs.systems)).sum()) for column in ("judged", "failed")
+    )
+    failures = tally.failed_by(made, collection.labels[name].failed)
     return {
         "judge": name,
         "judged": judged,
-        "failed": len(failed),
-        "unjudged": made.unique - judged - len(failed),
-        **{k: int(spent[k].sum()) for k in ("calls", "tokens_in", "tokens_cached", "tokens_out")},
-        "usd": None if spent["unpriced"].sum() else float(spent["usd"].sum()),
+        "failed": failed,
+        "unjudged": made.unique - judged - failed,
         "batches_waiting": len(waiting_of(collection.folder / ".cache" / name).names()),
+        **tally.spent(records, judgments),
+        "failed_by": {by: pairs.to_dict() for by, pairs in failures.items()},
+        "by_day": _rows(tally.ledger(records)),
+        "by_system": _rows(systems.reset_index()),
     }
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of plain values; what is not known is None."""
+    return table.astype(object).where(table.notna(), None).to_dict("records")  # type: ignore[return-value]
+
+
+def status_lines(found: Mapping[str, Any]) -> list[str]:
+    """Where a collection stands, in words; of long lists the first rows."""
+    lines = [f"{k.replace('_', ' ')}: {_shown(v)}" for k, v in found.items() if k not in ("judges", "next")]
+    for judge in found["judges"]:
+        plain = {k: v for k, v in judge.items() if k != "judge" and not isinstance(v, dict | list)}
+        lines.append(f"judge {judge['judge']}: {_told(plain)}")
+        lines += [f"  failed by {by}: {_told(n, FIRST)}" for by, n in judge["failed_by"].items() if n]
+        if not judge["calls"]:
+            continue
+        for by, rows in (("day", judge["by_day"]), ("system", judge["by_system"])):
+            names = [
+                (" ".join(str(r[k]) for k in (("day", "model") if by == "day" else (by,))), r) for r in rows
+            ]
+            wanted = ("judged", "calls", "tokens_in", "tokens_cached", "tokens_out", "usd")
+            lines += [f"  {name}: {_told({k: r[k] for k in wanted if k in r})}" for name, r in names[:FIRST]]
+            if len(names) > FIRST:
+                lines.append(f"  and {count(len(names) - FIRST, by)} more; --json has all")
+    return [*lines, f"next: {found['next']}"]
+
+
+def _told(facts: Mapping[str, Any], first: int = 99) -> str:
+    """Facts on one line."""
+    said = [f"{str(k).replace('_', ' ')} {_shown(v)}" for k, v in facts.items()]
+    more = f" and {len(said) - first:,} more" if len(said) > first else ""
+    return ", ".join(said[:first]) + more
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]]) -> str:
@@ -196,14 +243,3 @@ def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]
     if mine["failed"]:
         return f"poolkit judge {folder} --judge {chosen} --retry-failed (failed: {count(mine['failed'], 'pair')})"
     return f"poolkit report {folder}"
-
-
-def marginal_cost(job_pool: Pool, judged: np.ndarray) -> pd.DataFrame:
-    """By system in arrival order: new documents, and how many of them are judged.
-
-    `judged` is a boolean mask over the runs' items, as in `Grades`.
-    """
-    table = arrival(job_pool)
-    first = job_pool.member.argmax(axis=0)
-    done = np.bincount(first[judged[job_pool.item]], minlength=len(table))
-    return table.assign(judged=done)[["returned", "new", "judged", "share", "reuse"]]

@@ -193,6 +193,12 @@ def read_columns(path: Path, data: bytes, form: Form) -> Read[pa.Table]:
     return Read(table)
 
 
-def unreadable(path: Path, error: DataError) -> list[Problem]:
-    """Problem of a file that could not even be unpacked."""
-    return [Problem(path, None, str(error).removeprefix(f"{path.name}: "))]
+def unreadable(path: Path, error: Exception) -> list[Problem]:
+    """Problem of a file that could not be read, with its line where the error names one."""
+    said, line = str(error), None
+    if found := re.match(
+        rf"{re.escape(path.name)}(?:, line (\d+)(?:, ([\d, ]+(?: and \d+ more)?))?)?: ", said
+    ):
+        line = int(found[1]) if found[1] else None
+        said = said[found.end() :] + (f" Also line {found[2]}." if found[2] else "")
+    return [Problem(path, line, said)]

@@ -1,12 +1,13 @@
-"""Judgments on file: a JSONL line each, read fast and strictly; which of them count, and what they cost."""
+"""Judgments on file: a JSONL line each, read fast and strictly; which of them count."""
 
+import io
 import json
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ import pyarrow.json
 from poolkit.tables import DataError, listed
 
 SCHEMA, LARGE = 1, 2**63
+BLOCK = 1 << 26  # bytes read at once
 TEXT = ("query_id", "doc_id", "thought", "status", "note", "model", "asked")
 HASHES = ("prompt_hash", "query_hash", "text_hash")
 COUNTS = ("calls", "tokens_in", "tokens_cached", "tokens_out")
@@ -45,32 +47,69 @@ def read_records(path: Path) -> pd.DataFrame:
     """
     path = Path(path)
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            tail, whole = last_line(file)
+            if not tail.strip() or is_record(tail):
+                whole += len(tail)
+            else:
+                line = 1 + sum(block.count(b"\n") for block in _blocks(file, whole))
+                text = f"{path.name}, line {line}: the last line is cut off and left out. "
+                warnings.warn(f"{text}`poolkit judge` mends it.", stacklevel=2)
+            table, lines = _fast(file, whole), None
+            if table is None:  # slow, but it knows the lines and says what is wrong with them
+                table, lines = _read_lines(path.name, b"".join(_blocks(file, whole)))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}.") from None
-    cut = data.rfind(b"\n") + 1
-    if data[cut:].strip() and not is_record(data[cut:]):
-        line = data.count(b"\n", 0, cut) + 1
-        text = f"{path.name}, line {line}: the last line is cut off and left out. `poolkit judge` mends it."
-        warnings.warn(text, stacklevel=2)
-        data = data[:cut]
-    if not data or data.isspace():
-        return no_records()
-    try:
-        options = pa.json.ParseOptions(pa.schema(FIELDS.items()), unexpected_field_behavior="ignore")
-        table = pa.json.read_json(pa.BufferReader(data), pa.json.ReadOptions(block_size=1 << 23), options)
-        blank = table.num_rows != data.count(b"\n") + (not data.endswith(b"\n"))
-    except pa.ArrowInvalid:
-        table, blank = None, True
-    if blank or table is None:  # slow, but it knows the lines and says what is wrong with them
-        table, lines = _read_lines(path.name, data)
-    else:
-        lines = None
     frame = _frame(table)
     frame["replicate"] = frame["replicate"].fillna(0)
     frame["status"] = frame["status"].where(frame["status"].notna() | frame["relevance"].isna(), "ok")
     _check(path.name, frame, lines)
     return frame
+
+
+def _fast(file: BinaryIO, end: int) -> pa.Table | None:
+    """Records up to a place; None where a line is blank, or is not what it should be."""
+    options = pa.json.ParseOptions(pa.schema(FIELDS.items()), unexpected_field_behavior="ignore")
+    tables = [pa.table({name: pa.array([], kind) for name, kind in FIELDS.items()})]
+    for block in _blocks(file, end):
+        try:
+            table = pa.json.read_json(
+                pa.BufferReader(block), pa.json.ReadOptions(block_size=1 << 23), options
+            )
+            for column in table.columns:
+                column.validate(full=True)  # is it UTF-8
+        except pa.ArrowInvalid:
+            return None
+        if table.num_rows != block.count(b"\n") + (not block.endswith(b"\n")):
+            return None
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def _blocks(file: BinaryIO, end: int) -> Iterator[bytes]:
+    """Content of a file up to a place, many whole lines at a time."""
+    rest, left = b"", end - file.seek(0)
+    while left > 0 and (block := file.read(min(BLOCK, left))):
+        left -= len(block)
+        cut = block.rfind(b"\n") + 1 if left else len(block)
+        if cut:
+            yield rest + block[:cut]
+            rest = b""
+        rest += block[cut:]
+    if rest:
+        yield rest
+
+
+def last_line(file: BinaryIO) -> tuple[bytes, int]:
+    """What follows the last newline of a file, and where it starts."""
+    start = file.seek(0, io.SEEK_END)
+    tail = b""
+    while start > 0 and b"\n" not in tail:
+        step = min(1 << 16, start)
+        start = file.seek(start - step)
+        tail = file.read(step) + tail
+    cut = tail.rfind(b"\n") + 1
+    return tail[cut:], start + cut
 
 
 def read_judgments(path: Path) -> pd.DataFrame:
@@ -116,34 +155,6 @@ def newest(records: pd.DataFrame) -> pd.DataFrame:
     current = many[many["_key"].eq(many.groupby(pair)["_key"].transform("last"))]
     best = current.sort_values(["_ok", "_at"], kind="stable").drop_duplicates(pair, keep="last")
     return records.loc[np.sort(records.index[~twice].append(best.index))].reset_index(drop=True)
-
-
-def ledger(records: pd.DataFrame) -> pd.DataFrame:
-    """Calls, tokens and dollars, by model and day.
-
-    Parameters
-    ----------
-    records : DataFrame
-        From `read_records`, so that judgments replaced since are counted too.
-
-    Returns
-    -------
-    DataFrame
-        Columns model, day, judgments, calls, tokens_in, tokens_cached, tokens_out, usd and unpriced: calls
-        whose price is unknown, which usd leaves out.
-    """
-    table = pd.DataFrame(
-        {
-            "model": records["model"].fillna("unknown"),
-            "day": records["time"].fillna("").str[:10].replace("", "unknown"),
-            "judgments": 1,
-            "calls": records["calls"].fillna(0).astype(int),
-            **{name: records[name].fillna(0).astype(int) for name in COUNTS[1:]},
-            "usd": records["usd"].fillna(0.0).astype(float),
-            "unpriced": (records["usd"].isna() * records["calls"].fillna(0)).astype(int),
-        }
-    )
-    return table.groupby(["model", "day"], as_index=False).sum()
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
@@ -198,10 +209,11 @@ def _read_lines(name: str, data: bytes) -> tuple[pa.Table, list[int]]:
             continue
         where = f"{name}, line {number}"
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
+            record = json.loads(line.decode("utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            what = "UTF-8" if isinstance(error, UnicodeDecodeError) else "JSON"
             raise DataError(
-                f"{where}: not JSON: {line[:60].decode('utf-8', 'replace')!r}. Mend or delete it."
+                f"{where}: not {what}: {line[:60].decode('utf-8', 'replace')!r}. Mend or delete it."
             ) from None
         if not isinstance(record, dict):
             raise DataError(f"{where}: not an object: {line[:60].decode('utf-8', 'replace')!r}.")
@@ -212,7 +224,11 @@ def _read_lines(name: str, data: bytes) -> tuple[pa.Table, list[int]]:
 
 def _value(where: str, field: str, kind: pa.DataType, value: Any) -> Any:
     """A field's value in its kind."""
-    if value is None or (kind == pa.string() and isinstance(value, str)):
+    if value is None:
+        return value
+    if kind == pa.string() and isinstance(value, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise DataError(f"{where}: {field} holds half a character (a lone surrogate). Mend or delete it.")
         return value
     number = isinstance(value, int | float) and not isinstance(value, bool) and -LARGE <= value < LARGE
     if kind == pa.float64() and number:

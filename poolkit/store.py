@@ -23,7 +23,7 @@ from typing import Any, Self
 
 import diskcache
 
-from poolkit.records import is_record, read_judgments, read_records
+from poolkit.records import is_record, last_line, read_judgments, read_records
 from poolkit.tables import DataError
 
 __all__ = ["Store", "read_judgments", "read_records"]
@@ -138,7 +138,7 @@ class Store:
         if not self.path.exists():
             return
         with self.path.open("r+b") as file:
-            tail, start = _tail(file)
+            tail, start = last_line(file)
             if not tail:
                 return
             if is_record(tail):
@@ -211,15 +211,3 @@ def _wait_for(lock: int, path: Path) -> None:
             flush=True,
         )
         fcntl.flock(lock, fcntl.LOCK_EX)
-
-
-def _tail(file: Any) -> tuple[bytes, int]:
-    """What follows the last newline, and where it starts."""
-    start = file.seek(0, io.SEEK_END)
-    tail = b""
-    while start > 0 and b"\n" not in tail:
-        step = min(1 << 16, start)
-        start = file.seek(start - step)
-        tail = file.read(step) + tail
-    cut = tail.rfind(b"\n") + 1
-    return tail[cut:], start + cut

@@ -78,6 +78,16 @@ def test_spending(study):
     assert boards.spending(study.collection, study.human) is None
 
 
+def test_spending_by_judge_and_system(study):
+    row = boards.judges_spending(study.collection).loc["robot"]
+    assert row[["calls", "usd", "usd_per_grade"]].tolist() == pytest.approx([15, 0.015, 0.015 / 14])
+    assert boards.judges_spending(dataclasses.replace(study.collection, records={})) is None
+    table = boards.systems_spending(study.collection, study.pool, study.judge)
+    assert table["calls"].to_dict() == {"bm25": 5, "dense": 3, "hybrid": 0, "(judged again)": 7}
+    assert boards.systems_spending(study.collection, study.pool, study.human) is None
+    assert boards.systems_spending(study.collection, study.pool, None) is None
+
+
 def test_examples(study):
     drawn = boards.examples(study.collection, study.pool, study.judge, n=3, rng=np.random.default_rng(1))
     assert list(drawn.columns) == ["query_id", "query", "doc_id", "grade", "thought"]
@@ -91,8 +101,15 @@ def test_examples(study):
 
 
 def test_failures(study):
-    assert boards.failures(study.judge)["pairs"].to_dict() == {"unreadable": 1}
-    assert boards.failures(None) is None
+    rows = boards.failures(study.pool, study.judge).to_numpy().tolist()
+    assert rows == [
+        ["kind", "unreadable", 1],
+        ["system", "dense", 1],
+        ["system", "hybrid", 1],
+        ["query", "q1", 1],
+    ]
+    assert len(boards.failures(study.pool, study.judge, n=1)) == 3
+    assert boards.failures(study.pool, None) is None
 
 
 def test_score_board(study):

@@ -158,7 +158,18 @@ def test_status(folder):
     shown = poolkit("status", folder).stdout
     assert "pool" not in shown.splitlines()[0]
     assert "unique: 8\nreuse: 0.3846\n" in shown
-    assert "judge robot: judged 7, failed 1, unjudged 0, calls 15, tokens in 1,500" in shown
+    assert (
+        "judge robot: judged 7, failed 1, unjudged 0, calls 15, tokens in 1,500, tokens cached 0, "
+        "tokens out 150, usd 0.015, usd per grade 0.001071\n"
+        "  failed by kind: unreadable 1\n"
+        "  failed by system: dense 1, hybrid 1\n"
+        "  failed by query: q1 1\n"
+        "  2026-01-01 robot-1: calls 15, tokens in 1,500, tokens cached 0, tokens out 150, usd 0.015\n"
+        "  bm25: judged 5, calls 5, tokens in 500, tokens cached 0, tokens out 50, usd 0.005\n"
+        "  dense: judged 2, calls 3, tokens in 300, tokens cached 0, tokens out 30, usd 0.003\n"
+        "  hybrid: judged 0, calls 0, tokens in 0, tokens cached 0, tokens out 0, usd 0\n"
+        "  (judged again): judged 7, calls 7, tokens in 700, tokens cached 0, tokens out 70, usd 0.007\n"
+    ) in shown
     assert shown.splitlines()[-1] == (
         "next: grade 1 pair in judgments/robot.jsonl, where robot is graded outside poolkit"
     )
@@ -170,6 +181,26 @@ def test_status_as_json(folder):
     judge = found["judges"][0]
     assert (judge["judge"], judge["judged"], judge["failed"], judge["calls"]) == ("robot", 7, 1, 15)
     assert judge["usd"] == pytest.approx(0.015)
+    assert judge["usd_per_grade"] == pytest.approx(0.015 / 14)
+    assert judge["failed_by"] == {
+        "kind": {"unreadable": 1},
+        "system": {"dense": 1, "hybrid": 1},
+        "query": {"q1": 1},
+    }
+    assert [(r["system"], r["new"], r["calls"]) for r in judge["by_system"]] == [
+        ("bm25", 5, 5), ("dense", 3, 3), ("hybrid", 0, 0), ("(judged again)", None, 7),
+    ]  # fmt: skip
+    assert [(r["day"], r["model"], r["calls"]) for r in judge["by_day"]] == [("2026-01-01", "robot-1", 15)]
+
+
+def test_status_never_takes_an_unknown_price_for_0(folder):
+    with (folder / "judgments" / "robot.jsonl").open("a") as out:
+        out.write(json.dumps(toy.judgment("q1", "d4", 1, usd=None, time="2026-01-02")) + "\n")
+    judge = json.loads(poolkit("status", folder, "--json").stdout)["judges"][0]
+    assert (judge["usd"], judge["usd_per_grade"]) == (None, None)
+    assert [r["usd"] for r in judge["by_day"]] == [pytest.approx(0.015), None]
+    assert {r["system"]: r["usd"] is None for r in judge["by_system"]}["dense"]
+    assert "usd unknown" in poolkit("status", folder).stdout
 
 
 def test_status_at_another_depth(folder):

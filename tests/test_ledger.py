@@ -101,6 +101,17 @@ def test_status_counts_only_the_pool(folder):
     assert ledger.status_of(folder, depth=1)["judges"][0]["judged"] == 4
 
 
+def test_long_lists_are_cut_in_words(folder):
+    rows = [toy.judgment("q1", "d4", 1, time=f"2026-01-{day:02}") for day in range(2, 20)]
+    with (folder / "judgments" / "robot.jsonl").open("a") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
+    found = ledger.status_of(folder)
+    assert len(found["judges"][0]["by_day"]) == 19
+    said = ledger.status_lines(found)
+    assert "  and 9 days more; --json has all" in said
+    assert said[-1] == f"next: {found['next']}"
+
+
 def test_an_unknown_price_is_unknown_not_zero(folder):
     with (folder / "judgments" / "robot.jsonl").open("a") as out:
         out.write(json.dumps(toy.judgment("q1", "d4", 1, replicate=2, usd=None)) + "\n")
@@ -132,17 +143,6 @@ def test_next_step(folder):
     assert next_of(folder) == f"poolkit report {folder}"
     shutil.rmtree(folder / "judgments")
     assert next_of(folder) == f"poolkit judge {folder} --dry-run"
-
-
-def test_marginal_cost(folder):
-    job = ledger.job_of(folder, "gpt-4.1")
-    from poolkit.labels import grades_on
-
-    judged = grades_on(job.collection.runs, job.collection.labels["robot"]).judged
-    table = ledger.marginal_cost(job.pool, judged)
-    # bm25 brings q1 d1 d2 d3, q2 d3 d5; dense adds q1 d4 (failed), q2 d1 d4; hybrid nothing.
-    assert table["new"].tolist() == [5, 3, 0]
-    assert table["judged"].tolist() == [5, 2, 0]
 
 
 def test_explained_does_not_write(folder):

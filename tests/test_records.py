@@ -1,4 +1,4 @@
-"""Judgments on file: strict reading, which count, what they cost."""
+"""Judgments on file: strict reading, which count."""
 
 import json
 import time
@@ -6,7 +6,8 @@ import time
 import pandas as pd
 import pytest
 
-from poolkit.records import copied, ledger, newest, no_records, read_judgments, read_records
+from poolkit import records as rc
+from poolkit.records import newest, no_records, read_judgments, read_records
 from poolkit.tables import DataError
 
 PLAIN = {"query_id": "q1", "doc_id": "d1", "relevance": 1}
@@ -86,6 +87,11 @@ def test_a_torn_last_line_is_left_out_with_a_warning(tmp_path):
         ('{"query_id": "q", "doc_id": "d", "relevance": 1, "usd": 1e999}', "line 2: usd is inf"),
         ('{"query_id": "q", "doc_id": "d", "relevance": NaN}', "line 2: relevance is nan"),
         ("[" * 100_000, "line 2: not JSON"),
+        ('{"query_id": "q", "doc_id": "d\\ud800", "relevance": 1}', "line 2: doc_id holds half a character"),
+        (
+            {**PLAIN, "thought": "\udfff"},
+            "line 2: thought holds half a character .a lone surrogate.. Mend or",
+        ),
         ({**PLAIN, "schema": 2}, "line 2: written by a newer poolkit; this one knows schema 1"),
     ],
 )
@@ -131,22 +137,18 @@ def test_without_times_the_last_line_counts(tmp_path):
     assert newest(no_records()).empty
 
 
-def test_the_ledger_counts_what_was_paid(tmp_path):
-    paid = {"calls": 1, "tokens_in": 500, "tokens_cached": 100, "tokens_out": 20, "model": "m", "usd": 0.5}
-    rows = [
-        {**PLAIN, **paid, "time": "2026-01-01T10:00:00Z"},
-        {**PLAIN, **paid, "calls": 2, "usd": None, "time": "2026-01-01T11:00:00Z"},
-        {**PLAIN, **paid, "time": "2026-01-02T10:00:00Z"},
-    ]
-    records = read_records(written(tmp_path, *rows))
-    free = pd.DataFrame([copied(dict(records.loc[0]), "q9", "d9")]).astype(records.dtypes)
-    found = ledger(pd.concat([records, free.assign(time="2026-01-02T12:00:00Z")], ignore_index=True))
-    assert found.to_dict("records") == [
-        {"model": "m", "day": "2026-01-01", "judgments": 2, "calls": 3, "tokens_in": 1000, "tokens_cached": 200,
-         "tokens_out": 40, "usd": 0.5, "unpriced": 2},
-        {"model": "m", "day": "2026-01-02", "judgments": 2, "calls": 1, "tokens_in": 500, "tokens_cached": 100,
-         "tokens_out": 20, "usd": 0.5, "unpriced": 0},
-    ]  # fmt: skip
+@pytest.mark.parametrize("size", [1, 50, 200, 10**6])
+def test_blocks_of_any_size_read_alike(tmp_path, monkeypatch, size):
+    rows = [{**PLAIN, "doc_id": f"d{i}", "thought": "é" * (i * 7)} for i in range(30)]
+    for end in ("", "\n"):
+        path = written(tmp_path, *rows, end=end)
+        whole = read_records(path)
+        monkeypatch.setattr(rc, "BLOCK", size)
+        pd.testing.assert_frame_equal(read_records(path), whole)
+        torn = written(tmp_path, *rows, '{"query_id": "q1", "doc', end="")
+        with pytest.warns(UserWarning, match=r"j\.jsonl, line 31: the last line is cut off"):
+            pd.testing.assert_frame_equal(read_records(torn), whole)
+        monkeypatch.undo()
 
 
 def test_reading_is_fast(tmp_path):
@@ -162,3 +164,13 @@ def test_the_largest_numbers_that_fit_are_read(tmp_path):
     big = 2**63 - 1
     read = read_records(written(tmp_path, "", {**PLAIN, "tokens_in": big, "relevance": -(2**63)}))
     assert (read["tokens_in"].item(), read["relevance"].item()) == (big, -(2**63))
+
+
+def test_bytes_that_are_not_utf8_are_named_with_their_line(tmp_path):
+    path = tmp_path / "j.jsonl"
+    row = json.dumps({**PLAIN, "thought": "X"}).encode()
+    path.write_bytes(b"\xef\xbb\xbf" + row + b"\r\n")
+    assert read_records(path)["thought"].tolist() == ["X"]
+    path.write_bytes(row + b"\n" + row.replace(b"X", b"\xff\xfe") + b"\n" + row)
+    with pytest.raises(DataError, match=r"^j\.jsonl, line 2: not UTF-8: "):
+        read_records(path)
