@@ -26,7 +26,8 @@ from poolkit.price import OPENAI, Budget, Price, Stop
 T = TypeVar("T")
 PATIENCE = 1800.0  # seconds that one call may spend waiting and trying again
 SERVICE_TIMEOUT = 900.0  # seconds that a file of 200 MB may take
-BYTES_A_TOKEN = 4  # for the rate; a budget reckons with one
+BYTES_A_TOKEN = 4  # likely; a budget reckons with one
+Tokens = tuple[float, int]
 _NO_MONEY = re.compile(r"insufficient.?(quota|balance|funds)|credit balance|billing", re.I)
 QUEUE_FULL = re.compile(r"enqueued|token_limit_exceeded", re.I)
 _BACKOFF = wait_random_exponential(multiplier=0.5, max=30)
@@ -73,7 +74,7 @@ class Endpoint:
         await self._client.close()
 
     async def chat(
-        self, messages: Sequence[Mapping[str, Any]], *, response_format: Mapping[str, Any], tokens: int
+        self, messages: Sequence[Mapping[str, Any]], *, response_format: Mapping[str, Any], tokens: Tokens
     ) -> Answer:
         """One answer: tried again as long as that may help, else a failure with its reason.
 
@@ -82,8 +83,8 @@ class Endpoint:
         messages : sequence of mapping
         response_format : mapping
             The json_schema asked for, where the endpoint takes one.
-        tokens : int
-            Input tokens at most: what is held of the budget and taken from the rate.
+        tokens : (float, int)
+            Input tokens, likely and at most: what is taken from the rate, and what is held of the budget.
 
         Returns
         -------
@@ -164,10 +165,10 @@ class Endpoint:
         with self._idle():
             await asyncio.sleep(seconds)
 
-    async def _attempt(self, messages: Sequence[Any], wanted: Mapping[str, Any], tokens: int) -> Answer:
+    async def _attempt(self, messages: Sequence[Any], wanted: Mapping[str, Any], tokens: Tokens) -> Answer:
         """Send once, or a few times where the endpoint first has to teach what it takes."""
         with self._idle():
-            for limiter, amount in ((self._calls, 1.0), (self._tokens, tokens / BYTES_A_TOKEN)):
+            for limiter, amount in ((self._calls, 1.0), (self._tokens, tokens[0])):
                 if limiter:
                     await limiter.acquire(min(amount, limiter.max_rate))
             await self._gate.enter()
@@ -178,7 +179,7 @@ class Endpoint:
                 form, answer = self.dialect.form(wanted), None
                 body = {"model": self.model, "messages": messages, **form}
                 try:
-                    answer = await self._paid(body, tokens)
+                    answer = await self._paid(body, tokens[1])
                 except openai.APIStatusError as error:
                     answer = self._refused(error, form)
                 if answer is not None:

@@ -151,7 +151,11 @@ class Filling(ABC):
                 self.halt = f"{self.store.path}: {len(records)} judgments could not be written: {error}"
                 continue
             done = [record for group, shown in groups if shown for record in group]
-            self.meter.add(done, self.usd if self.judge.price else None, self.endpoint.oldest())
+            self._tell(done)
             self.unwritten -= len(groups)
             if more:
                 await asyncio.sleep(GATHER)
+
+    def _tell(self, done: Sequence[dict[str, Any]] = ()) -> None:
+        """Show how things stand, with records that are on disk now."""
+        self.meter.add(done, self.usd if self.judge.price else None, self.endpoint.oldest())

@@ -19,6 +19,7 @@ import pandas as pd
 
 from poolkit import prompt as pr
 from poolkit.dialect import parameters_fault
+from poolkit.picture import NO_PICTURE, picture_kind
 from poolkit.price import OPENAI, BatchTerms, Price, batch_terms, encoder, price_fault, price_of
 from poolkit.tables import DataError
 
@@ -188,9 +189,12 @@ def content_hash(title: str, text: str, image: Path | None = None) -> str:
     picture = None
     if image is not None:
         try:
-            picture = hashlib.sha256(image.read_bytes()).hexdigest()
+            data = image.read_bytes()
         except OSError as error:
             raise DataError(f"{image}: the page picture cannot be read: {error.strerror}.") from None
+        if not picture_kind(data):
+            raise DataError(f"{image}: {NO_PICTURE}.")
+        picture = hashlib.sha256(data).hexdigest()
     return hashlib.sha256(json.dumps([pr.clean(title), pr.clean(text), picture]).encode()).hexdigest()
 
 

@@ -108,10 +108,15 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool 
     price = "price unknown" if ahead.usd is None else f"${ahead.usd:,.2f}"
     time = f"{ahead.minutes:,.1f} minutes" if ahead.minutes >= 1 else "under a minute"
     time = "in batches, each within a day" if batch else f"{time} at the configured rate"
-    return [
+    lines = [
         f"judge {job.judge.name} ({job.judge.model}): {ahead.calls:,} of {len(job.pairs):,} pairs to judge",
         f"about {ahead.tokens_in:,} input and {ahead.tokens_out:,} output tokens, {price}, {time}",
     ]
+    if ahead.images:
+        guess = f"by area, a guess: how {job.judge.model} counts is not known here"
+        how = guess if ahead.image_guess else "by their sizes"
+        lines.append(f"of the input {ahead.image_tokens:,} for {count(ahead.images, 'page picture')}, {how}")
+    return lines
 
 
 def outcome_lines(outcome: Outcome) -> list[str]:

@@ -13,7 +13,7 @@ from poolkit.dialect import spoken
 from poolkit.endpoint import BYTES_A_TOKEN, Endpoint
 from poolkit.identity import Judge, asked, prompt_of
 from poolkit.price import Price, Stop
-from poolkit.replies import messages_of, most_tokens, question
+from poolkit.replies import messages_of, question, tokens_of
 
 CHUNK = 256  # pairs made ready at once
 TOO_FEW = 0.1  # of the pairs sent before: a budget that leaves room for no more is used up
@@ -112,7 +112,7 @@ class Parcels:
             row = {
                 "record": {**question(judge, pair, self.replicate), "sent": spoken(form)},
                 "scale": self.scale, "others": ids_of(self.pairs, group[1:]), "bytes": len(line),
-                "usd": self.price.usd(most_tokens(judge, pair), 0, out) if self.price else 0.0,
+                "usd": self.price.usd(tokens_of(judge, pair)[1], 0, out) if self.price else 0.0,
             }  # fmt: skip
             self._ready.append(Request(pair.key, line, row, group))
 

@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from poolkit.identity import Judge, asked, checked_replicate, prompt_of, short_hash, shown
+from poolkit.picture import PictureTokens, picture_tokens
 from poolkit.price import token_counts
 from poolkit.records import copied, newest, no_records, read_records
 
 REPLY_TOKENS = 60  # a forecast's guess: two lines of thought
-IMAGE_TOKENS = 1_100  # a forecast's guess: a page
 CALL_SECONDS = 1.5  # a forecast's guess
 FRAME_TOKENS = 50  # fences and the chat's own marks
 SAMPLE = 300  # texts whose tokens are counted
@@ -27,6 +27,9 @@ class Forecast:
     tokens_out: int
     usd: float | None
     minutes: float
+    images: int = 0  # page pictures among the pairs
+    image_tokens: int = 0  # of tokens_in
+    image_guess: bool = False  # whether nobody says how the model counts them
 
 
 @dataclass
@@ -95,8 +98,8 @@ def forecast(
     Notes
     -----
     Input tokens are counted in o200k_base on some 300 of the pairs and scaled by length; a reply is taken
-    as 60 tokens, a page image as 1,100 and a call as 1.5 s. Provider-side caching and replies asked for
-    twice are not foreseen.
+    as 60 tokens, a page image by its size as `picture_tokens` says, and a call as 1.5 s. Provider-side
+    caching and replies asked for twice are not foreseen.
     """
     prompt, replicate = prompt_of(judge), checked_replicate(replicate)
     known = judgments_path is not None and Path(judgments_path).exists()
@@ -106,14 +109,16 @@ def forecast(
     if not calls:
         return Forecast(0, 0, 0, 0.0 if judge.price else None, 0.0)
     texts: list[str] = []
-    characters = images = 0
+    characters, pictures = 0, list[PictureTokens]()
     for number, pair in enumerate(asked(judge, pairs.iloc[[group[0] for group in plan.todo]], replicate)):
         characters += len(prompt.template) + len(pair.query) + len(pair.title) + len(pair.text)
-        images += pair.image is not None
+        if pair.image is not None:
+            pictures.append(picture_tokens(pair.image, judge.model))
         if number % max(1, calls // SAMPLE) == 0:
             texts.append("\n".join((prompt.template, pair.query, pair.title, pair.text)))
     per_character = sum(token_counts(texts)) / sum(map(len, texts))
-    tokens_in = round(per_character * characters) + IMAGE_TOKENS * images + FRAME_TOKENS * calls
+    seen = sum(picture.likely for picture in pictures)
+    tokens_in = round(per_character * characters) + seen + FRAME_TOKENS * calls
     tokens_out = REPLY_TOKENS * calls
     usd = judge.price.usd(tokens_in, 0, tokens_out) if judge.price else None
     if batch:
@@ -124,7 +129,8 @@ def forecast(
         paces.append(calls / judge.requests_per_minute)
     if judge.tokens_per_minute:
         paces.append((tokens_in + tokens_out) / judge.tokens_per_minute)
-    return Forecast(calls, tokens_in, tokens_out, usd, max(paces))
+    guess = any(picture.guess for picture in pictures)
+    return Forecast(calls, tokens_in, tokens_out, usd, max(paces), len(pictures), seen, guess)
 
 
 def explain(judge: Judge, row: Mapping[str, Any], store: Any, *, replicate: int = 0) -> dict[str, str]:

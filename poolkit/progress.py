@@ -5,11 +5,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from tqdm import tqdm
+
+EVERY = 30  # seconds between lines
 
 
 class Meter:
@@ -22,22 +24,21 @@ class Meter:
             time.monotonic(),
             time.monotonic(),
         )
-        self._show, self._usd = show is not False and total > 0, ""
+        self._show, self._last = show is not False and total > 0, "0 USD"
         self._bar = (
             tqdm(total=total, unit="pair", smoothing=0.1) if self._show and sys.stderr.isatty() else None
         )
 
-    def add(self, records: list[dict[str, Any]], usd: float | None, oldest: float) -> None:
-        """Count records that are on disk."""
+    def add(self, records: Sequence[dict[str, Any]], usd: float | None, oldest: float) -> None:
+        """Count records that are on disk; with none of them, only show how things stand."""
         self.counts.update(record["status"] for record in records)
         failed = self.counts.total() - self.counts["ok"]
-        self._usd = "price unknown" if usd is None else f"{usd:.2f} USD"
+        usd_so_far = "price unknown" if usd is None else f"{usd:.2f} USD"
+        self._last = f"{usd_so_far}, oldest call {oldest:.0f} s"
         if self._bar is not None:
-            self._bar.set_postfix_str(
-                f"{failed} failed, {self._usd}, oldest call {oldest:.0f} s", refresh=False
-            )
+            self._bar.set_postfix_str(f"{failed:,} failed, {self._last}", refresh=False)
             self._bar.update(len(records))
-        elif time.monotonic() - self._said > 30:
+        elif time.monotonic() - self._said > EVERY:
             self._line()
 
     def say(self, text: str) -> None:
@@ -56,9 +57,15 @@ class Meter:
         self._said = time.monotonic()
         done, seconds = self.counts.total(), max(1e-9, self._said - self._start)
         failed, rate = done - self.counts["ok"], done / seconds
-        left = f"{(self.total - done) / rate / 60:.1f} min left" if done else "no answer yet"
-        so_far = f"judged {done:,} of {self.total:,}, {failed:,} failed"
-        self.say(f"{so_far}, {rate:.1f}/s, {left}, {self._usd or '0 USD'}")
+        left = f"{rest((self.total - done) / rate)} left" if done else "no answer yet"
+        self.say(f"judged {done:,} of {self.total:,}, {failed:,} failed, {rate:.1f}/s, {left}, {self._last}")
+
+
+def rest(seconds: float) -> str:
+    """A time to come, in the unit that suits it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager

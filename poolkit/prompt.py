@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from poolkit.picture import picture_kind
 from poolkit.tables import DataError, listed
 
 BUNDLED = Path(__file__).parent / "prompts"
 DEFAULT = BUNDLED / "graded.md"
 STATUSES = ("ok", "unreadable", "out of scale", "truncated", "refused", "filtered", "too long", "endpoint")
-LONGEST_THOUGHT = 600  # characters kept
+LONGEST_THOUGHT = 600  # characters that a record keeps, once secrets are out: half a secret is one too
 LONGEST_REPLY = 50_000  # characters read, from the end
 
 _CUT_SHORT = {"length": "truncated", "content_filter": "filtered", "refusal": "refused"}
@@ -209,7 +210,7 @@ def parse_reply(text: str | None, *, finish_reason: str | None, scale: Sequence[
     if last is None or '"relevance"' in text[end:]:  # an answer that was begun after the last whole one
         return Reply(None, "", "refused" if last is None and _REFUSAL.match(text) else "unreadable")
     thought = last.get("thought")
-    thought = " ".join(clean(thought).split())[:LONGEST_THOUGHT] if isinstance(thought, str) else ""
+    thought = " ".join(clean(thought).split()) if isinstance(thought, str) else ""
     grade = _whole(last["relevance"])
     if grade is None:
         return Reply(None, thought, "unreadable")
@@ -253,5 +254,5 @@ def _whole(value: object) -> int | None:
 
 def _data_url(image: Path) -> str:
     """A picture as text, as the endpoint takes it."""
-    kind = {".png": "png", ".gif": "gif", ".webp": "webp"}.get(image.suffix.lower(), "jpeg")
-    return f"data:image/{kind};base64,{base64.b64encode(image.read_bytes()).decode()}"
+    data = image.read_bytes()
+    return f"data:image/{picture_kind(data)};base64,{base64.b64encode(data).decode()}"

@@ -5,11 +5,13 @@ from typing import Any
 
 from poolkit import prompt as pr
 from poolkit.answers import Answer, scrubbed
+from poolkit.endpoint import BYTES_A_TOKEN
 from poolkit.identity import Asked, Judge, prompt_of, short_hash, shown
+from poolkit.picture import picture_tokens
 from poolkit.price import Price
 from poolkit.records import SCHEMA, now
 
-MESSAGE_TOKENS, IMAGE_TOKENS = 300, 10_000  # at most, beside the words
+MESSAGE_TOKENS = 300  # at most, beside the words
 
 
 def messages_of(judge: Judge, pair: Asked) -> list[dict[str, Any]]:
@@ -17,11 +19,15 @@ def messages_of(judge: Judge, pair: Asked) -> list[dict[str, Any]]:
     return pr.messages(prompt_of(judge), query=pair.query, title=pair.title, text=pair.text, image=pair.image)
 
 
-def most_tokens(judge: Judge, pair: Asked) -> int:
-    """Input tokens that the pair takes at most: no token is shorter than a byte."""
+def tokens_of(judge: Judge, pair: Asked) -> tuple[float, int]:
+    """Input tokens that the pair takes, likely and at most: no token is shorter than a byte."""
     words = (prompt_of(judge).template, pair.query, pair.title, pair.text)
-    most = sum(len(w.encode("utf-8", "replace")) for w in words)
-    return most + MESSAGE_TOKENS + IMAGE_TOKENS * (pair.image is not None)
+    size = sum(len(w.encode("utf-8", "replace")) for w in words)
+    likely, most = size / BYTES_A_TOKEN, size + MESSAGE_TOKENS
+    if pair.image is not None:
+        picture = picture_tokens(pair.image, judge.model)
+        likely, most = likely + picture.likely, most + picture.most
+    return likely, most
 
 
 def read_answer(answer: Answer, scale: tuple[int, ...]) -> pr.Reply:

@@ -9,7 +9,7 @@ from poolkit.answers import Answer
 from poolkit.filling import GATHER, Filling
 from poolkit.identity import Asked, asked
 from poolkit.price import Stop
-from poolkit.replies import answered, messages_of, most_tokens, question, read_answer
+from poolkit.replies import answered, messages_of, question, read_answer, tokens_of
 
 REPLIES = {"unreadable": 3, "out of scale": 3}  # replies asked for in all; of other kinds one
 GIVE_UP = 20  # endpoint failures in a row
@@ -35,6 +35,7 @@ class Workers(Filling):
                 if self.halt:
                     for task in workers & self.endpoint.idle:
                         task.cancel()
+                self._tell()
         finally:
             for task in workers:
                 task.cancel()
@@ -69,12 +70,12 @@ class Workers(Filling):
 
     async def _ask(self, pair: Asked) -> dict[str, Any]:
         """One pair's record; asked again where the reply cannot be read."""
-        judge, messages, most = self.judge, messages_of(self.judge, pair), most_tokens(self.judge, pair)
+        judge, messages, tokens_in = self.judge, messages_of(self.judge, pair), tokens_of(self.judge, pair)
         form = pr.reply_format(self.prompt.scale)
         reply, answer, calls, tokens, counted = pr.Reply(None, "", "endpoint"), Answer(), 0, (0, 0, 0), True
         while calls == 0 or calls < REPLIES.get(reply.status, 1):
             try:
-                answer = await self.endpoint.chat(messages, response_format=form, tokens=most)
+                answer = await self.endpoint.chat(messages, response_format=form, tokens=tokens_in)
             except (Stop, asyncio.CancelledError) as stop:
                 if calls == 0:
                     raise

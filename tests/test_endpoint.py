@@ -33,7 +33,7 @@ def ask(plan, times=1, **settings):
 
     async def main(url):
         async with ep.Endpoint(settings.pop("model", MODEL), url, **settings) as endpoint:
-            calls = (endpoint.chat(MESSAGES, response_format=FORMAT, tokens=100) for _ in range(times))
+            calls = (endpoint.chat(MESSAGES, response_format=FORMAT, tokens=(25, 100)) for _ in range(times))
             return await asyncio.gather(*calls)
 
     with Loopback(plan) as server:
@@ -244,7 +244,7 @@ def test_the_budget_holds_with_64_calls_in_flight():
     async def main(url):
         settings = {"price": Price(1, 1, 1), "budget": budget, "dialect": Dialect({"max_tokens": 900})}
         async with ep.Endpoint(MODEL, url, key=KEY, concurrency=64, **settings) as endpoint:
-            calls = (endpoint.chat(MESSAGES, response_format=FORMAT, tokens=100) for _ in range(200))
+            calls = (endpoint.chat(MESSAGES, response_format=FORMAT, tokens=(25, 100)) for _ in range(200))
             return await asyncio.gather(*calls, return_exceptions=True)
 
     with Loopback(latency=0.01) as server:

@@ -138,12 +138,15 @@ def test_identity_is_of_the_parts_that_matter():
 
 def test_content_is_title_text_and_picture(tmp_path):
     picture = tmp_path / "p.png"
-    picture.write_bytes(b"one")
+    picture.write_bytes(b"\x89PNG one")
     hashes = [content_hash("a", "bc"), content_hash("ab", "c"), content_hash("a", "bc", picture)]
-    picture.write_bytes(b"two")
+    picture.write_bytes(b"\x89PNG two")
     assert len({*hashes, content_hash("a", "bc", picture)}) == 4
     with pytest.raises(DataError, match=r"gone\.png: the page picture cannot be read: No such file"):
         content_hash("a", "b", tmp_path / "gone.png")
+    picture.write_bytes(b"<html>")
+    with pytest.raises(DataError, match=r"p\.png: no picture of a kind that endpoints take\. Save it as PNG"):
+        content_hash("a", "b", picture)
 
 
 def pairs(**columns):

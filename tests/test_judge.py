@@ -1,5 +1,6 @@
 """Filling a pool, end to end against a real server on loopback."""
 
+import base64
 import hashlib
 import json
 import os
@@ -12,6 +13,7 @@ import time
 import pandas as pd
 import pytest
 from loopback import MODEL, Loopback, Say, completion, error, grade_of, graded
+from PIL import Image
 
 from poolkit import endpoint as ep
 from poolkit import workers
@@ -255,15 +257,48 @@ def test_an_alias_is_pointed_out_and_the_snapshot_kept(tmp_path):
 
 
 def test_images_are_sent_and_part_of_the_identity(tmp_path):
-    picture = tmp_path / "p.png"
-    picture.write_bytes(b"one")
+    picture = tmp_path / "p.jpg"
+    Image.new("RGB", (1024, 1024), "white").save(picture, "PNG")
     with Loopback() as server:
         place, table = Place(tmp_path, server), pairs(2, image=[str(picture), None])
         place.fill(table)
-        kinds = {type(r["messages"][1]["content"]) for r in server.requests}
-        assert kinds == {list, str}
-        picture.write_bytes(b"two")
+        sent = {type(r["messages"][1]["content"]): r["messages"][1]["content"] for r in server.requests}
+        assert set(sent) == {list, str}
+        text, image = sent[list]
+        assert (text["type"], image["type"]) == ("text", "image_url")
+        assert "text of document 0" in text["text"]
+        head, _, data = image["image_url"]["url"].partition(",")
+        assert head == "data:image/png;base64"  # by its bytes, not its name
+        assert base64.b64decode(data) == picture.read_bytes()
+        Image.new("RGB", (1024, 1024), "black").save(picture, "PNG")
         assert place.fill(table).calls == 1
+
+
+def test_a_budget_holds_the_tokens_of_a_page_picture(tmp_path):
+    """A million dollars a million tokens: a call may cost its bytes, 300, 400 out and 765 for the picture."""
+    picture = tmp_path / "p.png"
+    Image.new("RGB", (1024, 1024), "white").save(picture)
+    with Loopback() as server:
+        price = {"input": 1e6, "output": 1e6}
+        place = Place(tmp_path, server, model="gpt-4.1", price=price)
+        table = pairs(1, image=[str(picture)])
+        words = [place.judge.prompt.template, *table.loc[0, ["query", "title", "text"]]]
+        most = sum(len(w.encode()) for w in words) + 300 + 400
+        outcome = place.fill(table, max_usd=most + 764.5)
+        assert outcome.stopped.endswith(f"the next call may cost {most + 765:.4f}")
+        assert not server.requests
+        assert place.fill(table, max_usd=most + 765.5).judged == 1
+
+
+def test_a_thought_is_scrubbed_before_it_is_cut(tmp_path, monkeypatch):
+    monkeypatch.setenv("A_KEY", "plain-secret-of-the-house")
+    for filler in range(575, 601):
+        with Loopback(lambda r, n, x=filler: graded(1, "x" * x + " plain-secret-of-the-house")) as server:
+            place = Place(tmp_path / str(filler), server)
+            place.fill(pairs(1))
+        thought = read_records(place.path)["thought"].item()
+        assert len(thought) <= 600
+        assert set(thought) <= set("x *"), thought[-30:]
 
 
 def test_documents_cut_are_recorded(tmp_path):

@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 import toy
+from PIL import Image
 
 from poolkit import ledger
 from poolkit.judge import Outcome
@@ -64,6 +65,21 @@ def test_page_pictures_lie_in_the_collection(folder):
     assert ledger.job_of(folder, "gpt-4.1").pairs["image"].unique().tolist() == [
         str(folder / "pages" / "1.png")
     ]
+
+
+def test_the_forecast_says_what_page_pictures_cost_and_whether_it_is_a_guess(folder):
+    Image.new("RGB", (1024, 1024)).save(folder / "page.png")
+    rows = [json.dumps({"_id": d, "title": "", "text": "", "image": "page.png"}) for d in toy.TITLES]
+    toy.write_lines(folder / "corpus.jsonl", rows)
+    said = ledger.forecast_lines(ledger.job_of(folder, "gpt-4.1"), replicate=0, retry_failed=False)
+    assert said[2] == "of the input 1,530 for 2 page pictures, by their sizes"  # one key a query: 2 x 765
+    (folder / "collection.toml").write_text(
+        '[judges.mine]\nmodel = "mine"\nbase_url = "http://localhost/v1"\n'
+    )
+    said = ledger.forecast_lines(ledger.job_of(folder, "mine"), replicate=0, retry_failed=False)
+    assert said[2] == (
+        "of the input 2,798 for 2 page pictures, by area, a guess: how mine counts is not known here"
+    )
 
 
 def test_forecast_in_words(folder):

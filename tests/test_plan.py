@@ -2,6 +2,7 @@
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from poolkit.identity import asked, judge_from
 from poolkit.plan import explain, forecast, plan_of
@@ -104,6 +105,19 @@ def test_a_forecast_counts_tokens_and_dollars(tmp_path):
     assert found.usd == pytest.approx((found.tokens_in * 2 + 30_000 * 8) / 1e6)
     unknown = forecast(judge_from("j", {k: v for k, v in LOCAL.items() if k != "price"}, tmp_path), pairs(2))
     assert unknown.usd is None
+
+
+def test_a_forecast_counts_page_pictures_by_their_size(tmp_path):
+    Image.new("RGB", (1024, 1024)).save(tmp_path / "page.png")
+    table = pairs(4, image=[str(tmp_path / "page.png")] * 2 + ["", None])
+    known, unknown = judge(tmp_path, model="gpt-4.1-2025-04-14"), judge(tmp_path)
+    found, plain = forecast(known, table), forecast(known, pairs(4))
+    assert (found.images, found.image_tokens, found.image_guess) == (2, 2 * 765, False)
+    assert found.tokens_in == plain.tokens_in + 2 * 765
+    assert found.usd == pytest.approx(plain.usd + 2 * 765 * 2 / 1e6)
+    guessed = forecast(unknown, table)
+    assert (guessed.image_tokens, guessed.image_guess) == (2 * 1399, True)  # 1024 x 1024 / 750, rounded up
+    assert (plain.images, plain.image_tokens, plain.image_guess) == (0, 0, False)
 
 
 def test_a_forecast_leaves_out_what_is_known(tmp_path):

@@ -1,6 +1,9 @@
 """Progress on stderr."""
 
+import re
 import sys
+
+import pytest
 
 from poolkit import progress
 from poolkit.progress import Meter
@@ -16,19 +19,33 @@ def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
     assert capsys.readouterr().err == ""
     clock[0] = 40.0
     meter.add([{"status": "ok"}] * 10, 1.0, 1.0)
-    assert capsys.readouterr().err == "judged 20 of 100, 1 failed, 0.5/s, 2.7 min left, 1.00 USD\n"
+    said = "judged 20 of 100, 1 failed, 0.5/s, 3 min left, 1.00 USD, oldest call 1 s\n"
+    assert capsys.readouterr().err == said
+    clock[0] = 71.0
+    meter.add([], 1.0, 32.0)  # nothing new, but a call hangs: the line comes all the same
+    assert capsys.readouterr().err.endswith(", 1.00 USD, oldest call 32 s\n")
+    meter.add([{"status": "ok"}] * 75, None, 2.0)
     meter.close()
-    assert "judged 20 of 100" in capsys.readouterr().err
+    assert capsys.readouterr().err == (
+        "judged 95 of 100, 1 failed, 1.3/s, 4 s left, price unknown, oldest call 2 s\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(0.2, "0 s"), (89, "89 s"), (150, "2 min"), (5000, "83 min"), (9000, "2.5 h")]
+)
+def test_a_rest_has_the_unit_that_suits_it(seconds, said):
+    assert progress.rest(seconds) == said
 
 
 def test_a_bar_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     meter = Meter(10)
-    meter.add([{"status": "ok"}, {"status": "endpoint"}], None, 3.0)
+    meter.add([{"status": "ok"}, {"status": "endpoint"}], 0.25, 3.0)
     meter.close()
-    shown = capsys.readouterr().err
-    assert "1 failed, price unknown, oldest call 3 s" in shown
-    assert "2/10" in shown
+    shown = capsys.readouterr().err.split("\r")[-1]
+    # done, time left, rate, failed, dollars, oldest call
+    assert re.search(r"2/10 \[.*<.*, .*pair.*, 1 failed, 0\.25 USD, oldest call 3 s\]", shown), shown
 
 
 def test_nothing_when_told_so(capsys):

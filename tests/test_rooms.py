@@ -9,7 +9,7 @@ import poolkit
 
 PACKAGE = Path(poolkit.__file__).parent
 LAYERS = [
-    ["tables", "price", "pace", "dialect", "progress", "resample", "drawing"],
+    ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing"],
     ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "display"],
     ["formats", "store", "identity", "endpoint", "score", "compare", "states", "tally"],
     ["parts", "imports", "plan", "replies", "filling", "bulk"],
