@@ -72,7 +72,7 @@ def _split(measures: list[str]) -> tuple[str, ...]:
 @app.command()
 def check(data: Data) -> None:
     """List every problem in every file, with file and line. Exit 1 if any is an error."""
-    from poolkit.collection import check as problems_of
+    from poolkit.check import check as problems_of
 
     with _one_line():
         problems = problems_of(data)

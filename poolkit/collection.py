@@ -1,7 +1,7 @@
 """A folder to tables: the only reader of a collection's files.
 
 Everything but queries and runs may be absent. One walk over the folder serves two callers:
-`read_collection` raises on the first errors it gathered, `check` returns them all.
+`read_collection` raises on the first errors it gathered, `check.check` returns them all.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,6 @@ from poolkit.parts import (
     read_rankings,
 )
 from poolkit.records import newest, read_records
-from poolkit.score import measure
 from poolkit.tables import DataError, Order, Runs, listed, runs_from
 
 
@@ -93,38 +92,11 @@ class Collection:
 
 def read_collection(folder: str | Path) -> Collection:
     """Return the collection of a folder, or raise one DataError that names what is wrong in it."""
-    found, problems = _open(Path(folder))
+    found, problems = opened(Path(folder))
     return Read(found, problems).strict()
 
 
-def check(folder: str | Path) -> list[Problem]:
-    """Every problem in every file of a collection, corpus included, with file and line."""
-    found, problems = _open(Path(folder))
-    if not Path(folder).is_dir():
-        return problems
-    for name in found.config["measures"] if found else ():
-        try:
-            measure(name)
-        except ValueError as error:
-            problems.append(Problem(Path(folder) / "collection.toml", None, str(error)))
-    path = one_of(Path(folder), "corpus.jsonl", "corpus.jsonl.gz")
-    if path is None:
-        return [
-            *problems,
-            Problem(Path(folder) / "corpus.jsonl", None, "absent: reports show ids only", True),
-        ]
-    corpus = read_corpus(Path(folder), path)
-    problems += corpus.problems
-    if found is not None and corpus.rows is not None:
-        known = pd.Index(found.runs.documents).isin(corpus.rows.index)
-        if not known.all():
-            lost = found.runs.documents[~known]
-            said = f"{len(lost)} of {len(known)} documents of the runs have no text here: {listed(lost)}"
-            problems.append(Problem(path, None, said, warning=bool(known.any())))
-    return problems
-
-
-def _open(folder: Path) -> tuple[Collection | None, list[Problem]]:
+def opened(folder: Path) -> tuple[Collection | None, list[Problem]]:
     """Read all files but the corpus; what could not be read is in the problems."""
     if not folder.is_dir():
         return None, [

@@ -1,14 +1,43 @@
-"""Which parameters an endpoint takes: learnt from its first refusal, and not sent again."""
+"""How an endpoint is spoken to: which model names stay the same, which parameters it takes.
+
+What it does not take is learnt from its first refusal, and not sent again.
+"""
 
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
+OPENAI = "https://api.openai.com/v1"
 _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 RESERVED = {"model", "messages", "stream", "n", "api_key"}
 MOST_TOKENS = 10**9
+
+
+def address_fault(base_url: str, key_env: str) -> str:
+    """What is wrong with an address, or with the name of its key's variable, in words; nothing where all is well."""
+    try:
+        parts = urlsplit(base_url)
+        good = parts.port != 0 and re.fullmatch(r"[!-~]*", base_url)
+    except ValueError:  # its words may hold a key
+        good = None
+    if not good:
+        return "base_url is no address: its host or port is wrong, or it holds a space"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "base_url must begin with http:// or https:// and a host"
+    if parts.username or parts.password or parts.query:
+        return "base_url holds more than an address. Keys belong in a variable: see key_env"
+    if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", key_env):
+        return "key_env must be the name of an environment variable, never a key"
+    return ""
+
+
+def is_alias(model: str, base_url: str) -> bool:
+    """Whether a model's name may mean another model tomorrow: OpenAI's names without a date, and any "latest"."""
+    dated = re.search(r"-\d{4}(-\d{2}-\d{2})?(:|$)", model)
+    return model.endswith("latest") or (base_url.rstrip("/") == OPENAI and not dated)
 
 
 def parameters_fault(parameters: Mapping[str, Any]) -> str:

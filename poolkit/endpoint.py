@@ -19,9 +19,9 @@ from aiolimiter import AsyncLimiter
 from tenacity import wait_random_exponential
 
 from poolkit.answers import Answer, read_completion, refusal_of, scrubbed
-from poolkit.dialect import Dialect, spoken
+from poolkit.dialect import OPENAI, Dialect, spoken
 from poolkit.pace import Again, Gate, patiently, retry_after
-from poolkit.price import OPENAI, Budget, Price, Stop
+from poolkit.price import Budget, Price, Stop
 
 T = TypeVar("T")
 PATIENCE = 1800.0  # seconds that one call may spend waiting and trying again

@@ -9,18 +9,18 @@ import difflib
 import hashlib
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pandas as pd
 
 from poolkit import prompt as pr
-from poolkit.dialect import parameters_fault
-from poolkit.picture import NO_PICTURE, picture_kind
-from poolkit.price import OPENAI, BatchTerms, Price, batch_terms, encoder, price_fault, price_of
+from poolkit.dialect import OPENAI, address_fault, is_alias, parameters_fault
+from poolkit.picture import picture_fault
+from poolkit.price import BatchTerms, Price, batch_terms, encoder, price_fault, price_of
 from poolkit.tables import DataError
 
 GPT = "gpt-4.1-2025-04-14"
@@ -108,7 +108,13 @@ def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> J
             raise DataError(f"{found}; it must be above 0{f' and at most {MOST:,}' if value > 0 else ''}.")
     if not given.get("model", "").strip():
         raise DataError(f"{where}: no model. Name a pinned snapshot, such as model = {GPT!r}.")
-    _address(where, given)
+    base_url = given.setdefault("base_url", OPENAI)  # OpenAI's key goes to OpenAI alone
+    key_env = given.setdefault("key_env", "OPENAI_API_KEY" if base_url.rstrip("/") == OPENAI else "")
+    if fault := address_fault(base_url, key_env):
+        raise DataError(f"{where}: {fault}.")
+    if is_alias(given["model"], base_url):
+        text = f"{where}: {given['model']!r} is an alias: what it means may change. Pin a dated snapshot."
+        warnings.warn(text, stacklevel=2)
     parameters = given.get("parameters", {})
     if fault := parameters_fault(parameters) or price_fault(given.get("price", FREE)):
         raise DataError(f"{where}: {fault}.")
@@ -122,27 +128,6 @@ def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> J
     given["price"] = price_of(given["model"], given["base_url"], given.get("price"))
     given["prompt"] = pr.read_prompt(pr.find_prompt(given.get("prompt", pr.DEFAULT.stem), folder))
     return Judge(name, **given)
-
-
-def _address(where: str, given: dict[str, Any]) -> None:
-    """Check base_url and key_env, and fill in what they are by default: the key goes to its own host only."""
-    base_url = given.setdefault("base_url", OPENAI)
-    try:
-        parts = urlsplit(base_url)
-        good = parts.port != 0 and re.fullmatch(r"[!-~]*", base_url)
-    except ValueError:  # its words may hold a key
-        good = None
-    if not good:
-        raise DataError(f"{where}: base_url is no address: its host or port is wrong, or it holds a space.")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise DataError(f"{where}: base_url must begin with http:// or https:// and a host.")
-    if parts.username or parts.password or parts.query:
-        raise DataError(
-            f"{where}: base_url holds more than an address. Keys belong in a variable: see key_env."
-        )
-    given.setdefault("key_env", "OPENAI_API_KEY" if base_url.rstrip("/") == OPENAI else "")
-    if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", given["key_env"]):
-        raise DataError(f"{where}: key_env must be the name of an environment variable, never a key.")
 
 
 def checked_replicate(replicate: int) -> int:
@@ -188,13 +173,9 @@ def content_hash(title: str, text: str, image: Path | None = None) -> str:
     """Sha256 of a document's content as sent."""
     picture = None
     if image is not None:
-        try:
-            data = image.read_bytes()
-        except OSError as error:
-            raise DataError(f"{image}: the page picture cannot be read: {error.strerror}.") from None
-        if not picture_kind(data):
-            raise DataError(f"{image}: {NO_PICTURE}.")
-        picture = hashlib.sha256(data).hexdigest()
+        if fault := picture_fault(image):
+            raise DataError(f"{image}: the page picture {fault}.")
+        picture = hashlib.sha256(image.read_bytes()).hexdigest()
     return hashlib.sha256(json.dumps([pr.clean(title), pr.clean(text), picture]).encode()).hexdigest()
 
 

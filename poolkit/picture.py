@@ -8,7 +8,6 @@ from pathlib import Path
 
 from PIL import Image
 
-NO_PICTURE = "no picture of a kind that endpoints take. Save it as PNG, JPEG, GIF or WebP"
 # Tokens of a picture and of each 512 x 512 tile, or a factor on patches of 32 x 32, as OpenAI's guide to
 # images gives them; dated names count like the names that they begin with.
 TILED = {"gpt-4.1": (85, 170), "gpt-4o": (85, 170), "gpt-4o-mini": (2833, 5667), "gpt-5": (70, 140)}
@@ -43,7 +42,7 @@ def picture_fault(path: Path) -> str:
         _size(path)
     except OSError as error:
         return f"cannot be read: {error.strerror or 'the picture is damaged'}"
-    return "" if known else NO_PICTURE
+    return "" if known else "is not of a kind that endpoints take. Save it as PNG, JPEG, GIF or WebP"
 
 
 def picture_kind(data: bytes) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
-OPENAI = "https://api.openai.com/v1"
 MOST_USD = 1_000_000  # per million tokens: a dollar a token
 
 

@@ -15,6 +15,7 @@ import loopback
 import pandas as pd
 import pytest
 import toy
+from PIL import Image
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -116,6 +117,47 @@ def test_check_lists_every_problem_errors_first(folder):
         "warning: corpus.jsonl: absent: reports show ids only",
     ]
     assert done.stderr == f"errors: 3, warnings: 1, in {folder}\n"
+
+
+def test_check_and_dry_run_point_out_an_alias(folder):
+    with (folder / "collection.toml").open("a") as out:
+        out.write('[judges.moving]\nmodel = "gpt-4.1"\n[judges.odd]\nmodel = "m"\nmodle = "n"\n')
+    said = "judge 'moving': 'gpt-4.1' is an alias: what it means may change. Pin a dated snapshot."
+    assert poolkit("check", folder, code=1).stdout.splitlines() == [
+        "error: collection.toml: judge 'odd': unknown key 'modle'. Did you mean 'model'?",
+        f"warning: collection.toml: {said}",
+    ]
+    done = subprocess.run(
+        [*POOLKIT, "judge", str(folder), "--judge", "moving", "--dry-run"], capture_output=True, text=True
+    )
+    assert done.stderr == f"poolkit: warning: {said}\n"
+    assert done.stdout.startswith("judge moving (gpt-4.1): 8 of 8 pairs to judge\n")
+
+
+def test_check_looks_at_page_pictures(folder):
+    rows = [json.dumps({"_id": d, "text": "", "image": f"{d}.png"}) for d in toy.TITLES]
+    toy.write_lines(folder / "corpus.jsonl", rows)
+    Image.new("RGB", (4, 4)).save(folder / "d1.png")
+    (folder / "d2.png").write_text("<html>")
+    said = poolkit("check", folder, code=1).stdout
+    assert (
+        "error: corpus.jsonl: 4 of 5 page pictures cannot be sent; the first: d2.png: "
+        "cannot be read: the picture is damaged\n"
+    ) in said
+
+
+def test_a_problem_in_judgments_names_the_file_once(folder):
+    path = folder / "judgments" / "robot.jsonl"
+    text = path.read_text()
+    path.write_text(text.replace('"relevance": 2', '"relevance": "two"', 1))
+    error = poolkit("check", folder, code=1).stdout
+    assert error == (
+        "error: judgments/robot.jsonl, line 1: relevance is 'two'; it must be a whole number or null.\n"
+    )
+    path.write_text(text.replace('"status": "ok"', '"status": "fine"'))
+    error = poolkit("check", folder, code=1).stdout
+    assert error.startswith("error: judgments/robot.jsonl, line 1: unknown status; known are ok, ")
+    assert error.endswith(" Also line 2, 3 and 11 more.\n")
 
 
 def test_no_such_folder(tmp_path):

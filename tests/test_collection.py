@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from poolkit.collection import check, read_collection
+from poolkit.check import check
+from poolkit.collection import read_collection
 from poolkit.tables import DataError
 
 
@@ -164,7 +165,7 @@ def test_a_run_of_unknown_queries_is_named(folder):
 
 def test_settings_of_labels_that_are_not_there_are_noted(folder):
     maps = "[grade_maps.gone]\n0 = 0\n[labels.lost]\ntitle = 't'\n[labels.later]\ntitle = 'x'\n"
-    write(folder, "collection.toml", maps + "[judges.later]\nmodel = 'm'\n")
+    write(folder, "collection.toml", maps + "[judges.later]\nmodel = 'm-2026-01-01'\n")
     assert [(p.text.partition(":")[0], p.warning) for p in check(folder)] == [
         ("[labels.lost] is not used", True),
         ("[grade_maps.gone] is not used", True),

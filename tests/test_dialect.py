@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkit.dialect import Dialect, parameters_fault, spoken
+from poolkit.dialect import OPENAI, Dialect, is_alias, parameters_fault, spoken
 
 SCHEMA = {"type": "json_schema", "json_schema": {}}
 
@@ -52,6 +52,24 @@ def test_other_refusals_teach_nothing():
     dialect = Dialect({"temperature": 0})
     assert not dialect.learn("the sky is blue", dialect.form(SCHEMA))
     assert not dialect.learn("temperature too high on the server", dialect.form(SCHEMA), only_format=True)
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "alias"),
+    [
+        ("gpt-4.1-2025-04-14", OPENAI, False),
+        ("gpt-4.1", OPENAI + "/", True),
+        ("gpt-3.5-turbo-0125", OPENAI, False),
+        ("ft:gpt-4.1-2025-04-14:team::abc", OPENAI, False),
+        ("gpt-4.1", "https://team.openai.azure.com/openai/v1/", False),  # a deployment's name, pinned there
+        ("claude-sonnet-4-6", "https://api.anthropic.com/v1/", False),
+        ("claude-3-7-sonnet-latest", "https://api.anthropic.com/v1/", True),
+        ("llama3.2:latest", "http://localhost:11434/v1", True),
+        ("Qwen/Qwen2.5-7B-Instruct", "http://localhost:8000/v1", False),
+    ],
+)
+def test_names_that_may_mean_another_model_tomorrow(model, base_url, alias):
+    assert is_alias(model, base_url) == alias
 
 
 @pytest.mark.parametrize(

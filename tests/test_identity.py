@@ -4,6 +4,7 @@ from datetime import date
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from poolkit.identity import asked, checked_replicate, content_hash, identity, judge_from, prompt_of
 from poolkit.price import Price
@@ -33,6 +34,13 @@ def test_judges_by_configuration(tmp_path, settings, price):
     judge = judge_from("j", settings, tmp_path)
     assert (judge.price is not None) == price
     assert judge.key_env == settings.get("key_env", "")  # OpenAI's key goes to OpenAI alone
+
+
+def test_a_bare_alias_warns(tmp_path):
+    with pytest.warns(
+        UserWarning, match=r"^judge 'j': 'gpt-4.1' is an alias: what it means may change\. Pin a"
+    ):
+        judge_from("j", {"model": "gpt-4.1"}, tmp_path)
 
 
 def test_a_prompt_beside_the_collection_comes_first(tmp_path):
@@ -138,14 +146,14 @@ def test_identity_is_of_the_parts_that_matter():
 
 def test_content_is_title_text_and_picture(tmp_path):
     picture = tmp_path / "p.png"
-    picture.write_bytes(b"\x89PNG one")
+    Image.new("1", (2, 2)).save(picture)
     hashes = [content_hash("a", "bc"), content_hash("ab", "c"), content_hash("a", "bc", picture)]
-    picture.write_bytes(b"\x89PNG two")
+    Image.new("1", (2, 3)).save(picture)
     assert len({*hashes, content_hash("a", "bc", picture)}) == 4
     with pytest.raises(DataError, match=r"gone\.png: the page picture cannot be read: No such file"):
         content_hash("a", "b", tmp_path / "gone.png")
     picture.write_bytes(b"<html>")
-    with pytest.raises(DataError, match=r"p\.png: no picture of a kind that endpoints take\. Save it as PNG"):
+    with pytest.raises(DataError, match=r"p\.png: the page picture cannot be read: the picture is damaged"):
         content_hash("a", "b", picture)
 
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from poolkit.collection import check, read_collection
+from poolkit.check import check
+from poolkit.collection import read_collection
 from poolkit.imports import import_collection
 from poolkit.tables import DataError
 

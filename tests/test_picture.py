@@ -24,9 +24,7 @@ def test_faults(tmp_path):
     path.write_bytes(b"<html>not found</html>")
     assert picture_fault(path).startswith("cannot be read: ")
     picture(path, kind="BMP")
-    assert (
-        picture_fault(path) == "no picture of a kind that endpoints take. Save it as PNG, JPEG, GIF or WebP"
-    )
+    assert picture_fault(path) == "is not of a kind that endpoints take. Save it as PNG, JPEG, GIF or WebP"
     assert picture_kind(b"") == ""
     whole = picture(path).read_bytes()
     path.write_bytes(whole[:20])

@@ -4,17 +4,8 @@ import asyncio
 
 import pytest
 
-from poolkit.price import (
-    OPENAI,
-    BatchTerms,
-    Budget,
-    Price,
-    Stop,
-    batch_terms,
-    price_fault,
-    price_of,
-    token_counts,
-)
+from poolkit.dialect import OPENAI
+from poolkit.price import BatchTerms, Budget, Price, Stop, batch_terms, price_fault, price_of, token_counts
 
 
 def test_prices_are_known_by_model_and_address():
