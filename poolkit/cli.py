@@ -223,17 +223,32 @@ def _parameter(text: str) -> tuple[str, str]:
 @app.command(name="import")
 def import_(
     source: Annotated[
-        str, typer.Argument(metavar="ID|FOLDER", help="An ir_datasets id, or a BEIR or TREC folder.")
+        str,
+        typer.Argument(
+            metavar="ID|FOLDER|FILE.jsonl",
+            help="An ir_datasets id, a BEIR or TREC folder, or judgments made on another machine.",
+        ),
     ],
     data: Data,
     queries: Annotated[int, typer.Option(help="Keep this many queries, drawn by --seed; 0: all.")] = 0,
     seed: Annotated[int, typer.Option(help="Of the draw of queries.")] = 1,
+    judge: Annotated[str, typer.Option(help="Whose FILE.jsonl is; default: the file's name.")] = "",
+    sort: Annotated[
+        bool, typer.Option(help="Also sort that judge's file by query, document, replicate, time.")
+    ] = False,
 ) -> None:
-    """Make a collection from a BEIR folder, a folder of TREC files, or an ir_datasets id."""
+    """Make a collection from BEIR or TREC files or ir_datasets, or merge judgments into DATA's own."""
     from poolkit.imports import import_collection
+    from poolkit.merge import merge_judgments
 
     with _one_line():
-        for line in import_collection(source, data, queries=queries, seed=seed):
+        if source.endswith(".jsonl"):
+            said = merge_judgments(Path(source), data, judge=judge, sort=sort)
+        elif judge or sort:
+            raise ValueError(f"--judge and --sort go with a file of judgments, NAME.jsonl; got {source}")
+        else:
+            said = import_collection(source, data, queries=queries, seed=seed)
+        for line in said:
             typer.echo(line)
 
 

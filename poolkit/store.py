@@ -1,6 +1,7 @@
 """Replies by key, kept for ever: a JSONL file, the truth, and a diskcache, its crash-safe working copy.
 
-Every judgment is one line of ``judgments/<judge>.jsonl``, appended and never changed. A batch of records
+Every judgment is one line of ``judgments/<judge>.jsonl``, appended and never changed (merging and sorting put a
+new file in its place, whole). A batch of records
 goes first into the cache (one transaction), then to the file (one write, one fsync); whatever moment the
 process dies at, the next opening finds each record in at least one of them and writes it to the other. One
 process at a time holds a judge's store; a second one waits.
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -120,6 +121,24 @@ class Store:
     def release(self) -> None:
         """Close what this thread has open."""
         self._cache.close()
+
+    def rewrite(self, lines: Iterable[bytes]) -> None:
+        """Put these lines in the place of the file's: all of them or, whatever happens, none."""
+        path = self.path.resolve()  # a link stays one
+        beside = path.with_name(f".{path.name}.new")
+        with beside.open("wb") as file:
+            file.writelines(line + b"\n" for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, beside)
+        beside.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+        os.close(self._file)
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+        self.records = read_records(self.path)
+        self._settle()
 
     def _append(self, records: Sequence[dict[str, Any]]) -> None:
         """Lines at the end of the file: all of them, or on an error none."""

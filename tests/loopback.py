@@ -81,6 +81,7 @@ class Loopback:
         self.plan, self.latency = plan or (lambda request, number: graded(grade_of(request))), latency
         self.requests: list[dict] = []
         self.keys: set[str] = set()
+        self.paths: set[str] = set()
         self.answered: Counter[str] = Counter()  # user message -> completions sent
         self.inside = self.widest = 0
         self._loop = asyncio.new_event_loop()
@@ -137,6 +138,7 @@ class Loopback:
         data = await reader.readexactly(int(fields.get("content-length", 0)))
         self.keys.add(fields.get("authorization", ""))
         method, path = head[0].split()[:2]
+        self.paths.add(path)
         self.inside += 1
         self.widest = max(self.widest, self.inside)
         try:

@@ -29,7 +29,7 @@ LAYERS = [
         "factors",
     ],
     ["figures", "story", "study"],
-    ["analyse", "boards", "check", "ledger", "page", "render"],
+    ["analyse", "boards", "check", "ledger", "merge", "page", "render"],
     ["document", "summary", "report"],
     ["cli"],
 ]
