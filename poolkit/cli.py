@@ -223,16 +223,12 @@ def _parameter(text: str) -> tuple[str, str]:
 @app.command(name="import")
 def import_(
     source: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID|FOLDER|FILE.jsonl",
-            help="An ir_datasets id, a BEIR or TREC folder, or judgments made on another machine.",
-        ),
+        str, typer.Argument(metavar="ID|FOLDER|JSONL", help="ir_datasets id, BEIR or TREC folder, judgments.")
     ],
     data: Data,
     queries: Annotated[int, typer.Option(help="Keep this many queries, drawn by --seed; 0: all.")] = 0,
     seed: Annotated[int, typer.Option(help="Of the draw of queries.")] = 1,
-    judge: Annotated[str, typer.Option(help="Whose FILE.jsonl is; default: the file's name.")] = "",
+    judge: Annotated[str, typer.Option(help="Whose judgments; default: the file's name.")] = "",
     sort: Annotated[
         bool, typer.Option(help="Also sort that judge's file by query, document, replicate, time.")
     ] = False,

@@ -116,6 +116,10 @@ def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:
             facts.append(
                 (name, ", ".join(v[:16] for v in values) if column == "prompt_hash" else ", ".join(values))
             )
+    if "cut" in records:
+        cut = records["cut"].fillna(0).gt(0)
+        tokens = f", {int(records['cut'].sum()):,} tokens in all" if cut.any() else ""
+        facts.append(("documents cut to fit", f"{int(cut.sum()):,} of {len(records):,}{tokens}"))
     return facts
 
 

@@ -82,7 +82,10 @@ class Store:
             except _BROKEN as error:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
                 if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
-                    raise  # a full disk, a folder without permission: the copy itself may be well
+                    raise DataError(  # the copy itself may be well
+                        f"{self.folder}: the working copy cannot be opened: {error}. Free the disk, or keep the "
+                        "collection on a local one. Nothing is lost."
+                    ) from None
                 self._set_aside(error)
                 self._open()
         except BaseException:
@@ -230,3 +233,8 @@ def _wait_for(lock: int, path: Path) -> None:
             flush=True,
         )
         fcntl.flock(lock, fcntl.LOCK_EX)
+    except OSError as error:
+        raise DataError(
+            f"{path}: no lock can be taken here ({error.strerror}), so that two processes could buy one answer "
+            "twice. Keep the collection on a local disk, or on a share that has locks."
+        ) from None

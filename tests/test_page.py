@@ -104,6 +104,12 @@ def with_records(study, **columns):
     )
 
 
+def test_provenance_counts_the_documents_that_were_cut(study):
+    cut = pd.array([120, 1000, 0] + [None] * 12, dtype="Int64")
+    text = provenance(with_records(study, cut=cut)).text
+    assert "documents cut to fit\t2 of 15, 1,120 tokens in all" in text
+
+
 def test_provenance_names_everything_but_the_machine(study, tmp_path):
     text = provenance(with_records(study, prompt_hash="0123456789abcdef0123"), seed=1, level=0.95).text
     facts = dict(line.split("\t", 1) for line in text.splitlines()[2:])
@@ -117,6 +123,7 @@ def test_provenance_names_everything_but_the_machine(study, tmp_path):
     assert facts["judge"] == f"robot: 7 graded pairs, 1 failed, pool epoch {study.judge_grades.epoch}"
     assert facts["model"] == "robot-1"
     assert facts["prompt hash"] == "0123456789abcdef"
+    assert facts["documents cut to fit"] == "0 of 15"
     assert facts["parameters"] == "seed = 1, level = 0.95"
     assert all(f"{p} " in facts["versions"] for p in ("numpy", "pandas", "scipy", "ir-measures", "openai"))
     assert facts["poolkit"].startswith(poolkit.__version__)

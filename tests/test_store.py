@@ -1,5 +1,8 @@
 """What is paid for is kept, whatever happens."""
 
+import errno
+import fcntl
+import hashlib
 import json
 import pickle
 import sqlite3
@@ -8,6 +11,7 @@ import subprocess
 import sys
 import zlib
 
+import diskcache
 import pytest
 
 from poolkit.records import FIELDS, copied, read_records
@@ -191,6 +195,34 @@ with Store(Path({str(at[0])!r}), Path({str(at[1])!r})) as store: print(len(store
     assert out == "1\n"
 
 
+def test_a_share_without_locks_is_refused(at, monkeypatch):
+    """As some network file systems are."""
+
+    def none(file, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    with (
+        pytest.raises(DataError, match=r"j\.jsonl: no lock can be taken here \(No locks available\), so"),
+        Store(*at),
+    ):
+        pass
+    assert not at[1].exists()
+
+
+def test_more_than_the_cache_library_keeps_by_default(at, monkeypatch):
+    """Its limit is 1 GiB, here 64 KiB: nothing may be evicted, by one big write or by many small ones."""
+    monkeypatch.setitem(diskcache.core.DEFAULT_SETTINGS, "size_limit", 1 << 16)
+    many = [record(f"k{i}", thought=hashlib.sha256(str(i).encode()).hexdigest() * 9) for i in range(2000)]
+    with Store(*at) as store:
+        store.put(many[:1500])
+        for row in many[1500:]:
+            store._cache[row["key"]] = row
+        assert len(store._cache) == 2000
+    with Store(*at) as store:
+        assert len(store._cache) == len(store.records) == 2000
+
+
 def test_notes_are_not_records(at):
     with Store(*at) as store:
         store.note("learnt x", ["no temperature"])
@@ -251,6 +283,9 @@ def test_a_working_copy_that_cannot_be_opened_is_left_alone(at, monkeypatch):
         raise error
 
     monkeypatch.setattr(Store, "_settle", full)
-    with pytest.raises(sqlite3.OperationalError, match="disk is full"), Store(*at):
+    with (
+        pytest.raises(DataError, match=r"j: the working copy cannot be opened: .*disk is full\. Free"),
+        Store(*at),
+    ):
         pass
     assert not list((at[0] / "j").glob("broken-*"))
