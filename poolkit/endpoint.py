@@ -65,9 +65,10 @@ class Endpoint:
         )
         self._gate, self._resume = Gate(self.concurrency), 0.0
         self.idle, self._sent = set[asyncio.Task[Any] | None](), dict[asyncio.Task[Any] | None, float]()
-        rpm, tpm = self.requests_per_minute, self.tokens_per_minute
-        self._calls = AsyncLimiter(max(1.0, rpm / 60), max(1.0, 60 / rpm)) if rpm else None
-        self._tokens = AsyncLimiter(tpm, 60) if tpm else None
+        self._calls, self._tokens = (
+            AsyncLimiter(max(1.0, most / 60), max(1.0, 60 / most)) if most else None
+            for most in (self.requests_per_minute, self.tokens_per_minute)
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -169,8 +170,9 @@ class Endpoint:
         """Send once, or a few times where the endpoint first has to teach what it takes."""
         with self._idle():
             for limiter, amount in ((self._calls, 1.0), (self._tokens, tokens[0])):
-                if limiter:
-                    await limiter.acquire(min(amount, limiter.max_rate))
+                while limiter and amount > 0:  # a second's worth at most at once
+                    await limiter.acquire(piece := min(amount, limiter.max_rate))
+                    amount -= piece
             await self._gate.enter()
         try:
             while (left := self._resume - time.monotonic()) > 0:

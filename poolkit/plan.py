@@ -9,10 +9,9 @@ import pandas as pd
 
 from poolkit.identity import Judge, asked, checked_replicate, prompt_of, short_hash, shown
 from poolkit.picture import PictureTokens, picture_tokens
-from poolkit.price import token_counts
+from poolkit.price import REPLY_TOKENS, token_counts
 from poolkit.records import copied, newest, no_records, read_records
 
-REPLY_TOKENS = 60  # a forecast's guess: two lines of thought
 CALL_SECONDS = 1.5  # a forecast's guess
 FRAME_TOKENS = 50  # fences and the chat's own marks
 SAMPLE = 300  # texts whose tokens are counted

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import urlsplit
 
+REPLY_TOKENS = 60  # a guess: two lines of thought
 MOST_USD = 1_000_000  # per million tokens: a dollar a token
 
 

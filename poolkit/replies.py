@@ -8,7 +8,7 @@ from poolkit.answers import Answer, scrubbed
 from poolkit.endpoint import BYTES_A_TOKEN
 from poolkit.identity import Asked, Judge, prompt_of, short_hash, shown
 from poolkit.picture import picture_tokens
-from poolkit.price import Price
+from poolkit.price import REPLY_TOKENS, Price
 from poolkit.records import SCHEMA, now
 
 MESSAGE_TOKENS = 300  # at most, beside the words
@@ -20,10 +20,13 @@ def messages_of(judge: Judge, pair: Asked) -> list[dict[str, Any]]:
 
 
 def tokens_of(judge: Judge, pair: Asked) -> tuple[float, int]:
-    """Input tokens that the pair takes, likely and at most: no token is shorter than a byte."""
+    """Tokens that the pair takes: likely, with its reply, for the rate; and of input at most, for the budget.
+
+    No token is shorter than a byte.
+    """
     words = (prompt_of(judge).template, pair.query, pair.title, pair.text)
     size = sum(len(w.encode("utf-8", "replace")) for w in words)
-    likely, most = size / BYTES_A_TOKEN, size + MESSAGE_TOKENS
+    likely, most = size / BYTES_A_TOKEN + REPLY_TOKENS, size + MESSAGE_TOKENS
     if pair.image is not None:
         picture = picture_tokens(pair.image, judge.model)
         likely, most = likely + picture.likely, most + picture.most

@@ -237,6 +237,14 @@ def test_requests_per_minute_are_kept():
     assert time.monotonic() - start > 1.3
 
 
+@pytest.mark.parametrize(("times", "tokens_per_minute"), [(20, 12_000), (2, 900)])
+def test_tokens_per_minute_are_kept(times, tokens_per_minute):
+    """A call likely takes 25: 500 at 200 a second, of which a second's worth goes at once; 50 at 15 a second."""
+    start = time.monotonic()
+    ask(scripted(), times=times, tokens_per_minute=tokens_per_minute)
+    assert time.monotonic() - start > 1.3
+
+
 def test_the_budget_holds_with_64_calls_in_flight():
     """A call may cost 0.001 (100 tokens in and 900 out at $1 a million) and costs 0.00052."""
     budget = Budget(0.02)
