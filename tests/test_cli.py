@@ -202,7 +202,7 @@ def test_status(folder):
     assert "unique: 8\nreuse: 0.3846\n" in shown
     assert (
         "judge robot: judged 7, failed 1, unjudged 0, calls 15, tokens in 1,500, tokens cached 0, "
-        "tokens out 150, usd 0.015, usd per grade 0.001071\n"
+        "tokens out 150, usd 0.015, usd per grade 0.001071, batches waiting 0\n"
         "  failed by kind: unreadable 1\n"
         "  failed by system: dense 1, hybrid 1\n"
         "  failed by query: q1 1\n"
