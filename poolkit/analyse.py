@@ -8,20 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from poolkit import certify
-from poolkit.agree import LabelAgreement, label_agreement
+from poolkit.agree import LabelAgreement, label_agreement, threshold_sensitivity
 from poolkit.bias import LeftOut, leave_out
 from poolkit.choose import BestSet, best_set
 from poolkit.correlate import Correlation, correlate
 from poolkit.disagree import Disagreements, disagree
-from poolkit.factors import Matched, factors_of, matched
+from poolkit.factors import Matched, each_once, factors_of, matched
 from poolkit.growth import Growth, GrowthOrders, grow, growth_orders
 from poolkit.noise import Rankings, SimulatedNoise, noise_through, rankings
 from poolkit.resample import query_draws
 from poolkit.score import cutoff_of, is_native, measure
 from poolkit.stability import Judges, Repeats, judges, repeats
 from poolkit.study import Study
+from poolkit.tables import DataError, listed
+from poolkit.versus import Versus, versus
 
 
 def lacks(study: Study) -> tuple[str, ...]:
@@ -88,6 +91,14 @@ def label_agreements(study: Study, *, seed: int = 1, n_resamples: int = 2_000) -
     return label_agreement(study.human, study.judge, rng=np.random.default_rng(seed), n_resamples=n_resamples)
 
 
+def thresholds(study: Study) -> pd.DataFrame | None:
+    """Rank correlations when relevant begins at grade 1 or 2 on either side (METHOD 5)."""
+    has_threshold = [m for m in study.measures if "rel" in measure(m).SUPPORTED_PARAMS]
+    if study.both is None or study.human_grades is None or study.judge_grades is None or not has_threshold:
+        return None
+    return threshold_sensitivity(study.collection.runs, study.human_grades, study.judge_grades, has_threshold)
+
+
 def disagreements(
     study: Study, *, seed: int = 1, n_resamples: int = 10_000, level: float = 0.05, holm: bool = False
 ) -> Disagreements | None:
@@ -135,8 +146,7 @@ def certificates(study: Study, *, further: int | None = None) -> certify.Certifi
     if not _grows(study):
         return None
     runs, grades = study.collection.runs, study.grades
-    scale = [int(g) for g in study.collection.config["grades"]]
-    return certify.certificates(runs, grades, study.measure, further=further, top=max([*scale, grades.top]))
+    return certify.certificates(runs, grades, study.measure, further=further, top=study.top(grades))
 
 
 def _grows(study: Study) -> bool:
@@ -196,12 +206,23 @@ def simulated_noise(study: Study, *, seed: int = 1, n_worlds: int = 1_000) -> Si
 
 
 def factor_effects(study: Study, *, seed: int = 1, n_resamples: int = 10_000) -> dict[str, Matched]:
-    """Effect of each factor of systems.csv, over matched pairs (METHOD 10)."""
+    """Effect of each factor of systems.csv, over matched pairs (METHOD 10).
+
+    The factors are the columns that collection.toml names in `factors`, or all that vary.
+    """
     if not has_labels(study):
         return {}
     catalogue, found = study.collection.catalogue, study.scores
-    draws = _own_draws(study, seed, n_resamples)
-    return {f: matched(found, catalogue, study.measure, factor=f, draws=draws) for f in factors_of(catalogue)}
+    named = study.collection.config["factors"]
+    lost = [f for f in named if f not in catalogue]
+    if lost:
+        raise DataError(
+            f"collection.toml: factors names {listed(lost)}, but systems.csv has {listed(catalogue.columns, first=12)}"
+        )
+    held, draws = tuple(named) or factors_of(catalogue), _own_draws(study, seed, n_resamples)
+    return each_once(
+        {f: matched(found, catalogue, study.measure, factor=f, draws=draws, factors=held) for f in held}
+    )
 
 
 def best_systems(study: Study, *, seed: int = 1, n_resamples: int = 10_000) -> BestSet | None:
@@ -209,6 +230,14 @@ def best_systems(study: Study, *, seed: int = 1, n_resamples: int = 10_000) -> B
     if not has_labels(study) or len(study.collection.runs.systems) < 2:
         return None
     return best_set(study.scores, study.measure, draws=_own_draws(study, seed, n_resamples))
+
+
+def every_two(study: Study, *, seed: int = 1, n_resamples: int = 10_000) -> Versus | None:
+    """Win, tie or inconclusive for every two systems, and the queries that would tell (METHOD 10)."""
+    if not has_labels(study) or len(study.collection.runs.systems) < 2:
+        return None
+    draws, near = _own_draws(study, seed, n_resamples), study.collection.config["near_tie"]
+    return versus(study.scores, study.measure, draws=draws, margin=near)
 
 
 def _own_draws(study: Study, seed: int, n_resamples: int) -> np.ndarray:

@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 
 from poolkit import tally
+from poolkit.agree import LabelAgreement
 from poolkit.choose import BestSet, Tradeoff, tradeoff
 from poolkit.collection import Collection
-from poolkit.disagree import Disagreements, Evidence, evidence
+from poolkit.correlate import Correlation
 from poolkit.display import count, form, listed_rows
 from poolkit.factors import Matched
 from poolkit.labels import Labels, grades_on
 from poolkit.noise import Rankings
 from poolkit.pool import Pool, ties
-from poolkit.score import cutoff_of, measure, scores
+from poolkit.score import one_epoch
 from poolkit.stability import Judges
 from poolkit.study import Study
 
@@ -128,65 +129,48 @@ def failures(pool: Pool, labels: Labels | None, *, n: int = 10) -> pd.DataFrame 
 
 
 def score_board(study: Study) -> pd.DataFrame | None:
-    """Means under both sides with Judged@k beside them, best system first."""
-    sides = [
-        ("human", study.human_scores, study.human_grades),
-        ("judge", study.judge_scores, study.judge_grades),
-    ]
-    columns = {}
-    shown = f"Judged@{cutoff_of(measure(study.measure)) or study.depth}"
-    for name in (*study.measures, shown):
-        for side, found, grades in sides:
-            if found is None or grades is None:
-                continue
-            own = scores(study.collection.runs, grades, [shown]) if name == shown else found
-            columns[f"{measure(name)} {side}"] = own.mean(name)
-    if not columns:
+    """Means under both sides, best system first, with bounds and Judged@k beside them.
+
+    A column "all 0" or "all top" stands where failed and unjudged documents, all with that grade, would
+    change the score; poolkit's own measures read them as 0 already.
+    """
+    sides = [("human", study.human_bounds), ("judge", study.judge_bounds)]
+    given = [(side, found) for side, found in sides if found is not None]
+    if not given:
         return None
+    one_epoch(*(found.given for _, found in given))
+    columns = {}
+    for name in given[0][1].given.measures:
+        for end in ("", " all 0", " all top"):
+            for side, found in given:
+                scored = {"": found.given, " all 0": found.all_0, " all top": found.all_top}[end]
+                if not end or not np.array_equal(scored.values[name], found.given.values[name]):
+                    columns[f"{name} {side}{end}"] = scored.mean(name)
+    for name in given[0][1].judged.measures:
+        columns |= {f"{name} {side}": found.judged.mean(name) for side, found in given}
     table = pd.DataFrame(columns).loc[study.order()]
     table.insert(0, "family", [study.families[s] for s in table.index])
     return table.rename_axis("system")
 
 
-def hardest_evidence(study: Study, found: Disagreements | None) -> Evidence | None:
-    """Evidence on the disagreement about which human labels are most certain."""
-    pair = _hardest(found)
-    if pair is None or study.human_grades is None or study.judge_grades is None:
-        return None
-    a, b = pair
-    return evidence(study.collection.runs, study.human_grades, study.judge_grades, study.measure, a=a, b=b)
+def calibration_table(found: Correlation | None) -> pd.DataFrame | None:
+    """Mean of every system under both sides, and the shift in percent of the human one."""
+    return None if found is None else found.means.assign(percent=found.calibration.percent)
 
 
-def _hardest(found: Disagreements | None) -> tuple[str, str] | None:
+def by_grade(found: LabelAgreement | None) -> pd.DataFrame | None:
+    """Pairs that both sides graded, by grade: how many each side gave it, their shares, and the recall.
+
+    Recall is the share of the pairs that people gave this grade which the judge gave it too.
+    """
     if found is None:
         return None
-    different = found.pairs[found.pairs["order"] == "different"]
-    if different.empty:
-        return None
-    worst = different.sort_values("human_p", ascending=False, kind="stable").iloc[0]
-    return str(worst["a"]), str(worst["b"])
-
-
-def pair_named(found: Disagreements | None) -> str:
-    """Return the two systems of the clearest disagreement, the one ahead under human labels first."""
-    pair = _hardest(found)
-    return f"{pair[0]} against {pair[1]}" if pair else "no pair"
-
-
-def evidence_queries(study: Study, found: Evidence | None) -> pd.DataFrame | None:
-    """Contribution of each query to a disagreement, with its text."""
-    if found is None:
-        return None
-    table = found.queries.copy()
-    table.insert(0, "query", study.collection.queries.loc[table.index, "text"].to_numpy())
-    return table
-
-
-def evidence_documents(found: Evidence | None, *, n: int = 4) -> pd.DataFrame:
-    """First documents of an evidence, for their texts."""
-    if found is None:
-        return pd.DataFrame(columns=["query_id", "doc_id"])
-    return found.documents.head(n).reset_index(drop=True)
+    table = found.agreement.confusion
+    human, judge, n = table.sum(axis=1), table.sum(axis=0), max(1, found.agreement.n)
+    return pd.DataFrame(
+        {"human": human, "judge": judge, "human_share": human / n, "judge_share": judge / n,
+         "recall": found.agreement.recall}
+    ).rename_axis("grade")  # fmt: skip
 
 
 def judges_table(others: dict[str, tuple[Judges, Rankings | None]]) -> pd.DataFrame | None:

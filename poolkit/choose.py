@@ -1,16 +1,15 @@
 """Which systems are best, which of them is worth its cost, and how sure that is."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from poolkit.compare import holm, settled
-from poolkit.resample import ONE_QUERY, Interval, check_level, draw_bounds, drawn_means, interval
+from poolkit.resample import ONE_QUERY, check_level, draw_bounds, drawn_means
 from poolkit.score import Scores
 from poolkit.score import measure as measure_of
-from poolkit.tables import listed, positions
+from poolkit.tables import listed
 
 NEAR_TIE = 0.001  # systems closer than this are near-ties
 
@@ -138,107 +137,3 @@ def tradeoff(best: BestSet, catalogue: pd.DataFrame, cost: str) -> Tradeoff:
     if not len(kept):
         notes.append(f"no system of the best set has a {cost}, so none can be picked")
     return Tradeoff(cost, str(kept[0]) if len(kept) else None, table, tuple(notes))
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """Whether one system beats another: `word` is win, tie or inconclusive, `winner` set for a win."""
-
-    measure: str
-    word: str
-    winner: str | None
-    difference: Interval
-    margin: float
-    notes: tuple[str, ...]
-
-
-def verdict(
-    scores: Scores, measure: str, a: str, b: str, *, draws: np.ndarray, level: float = 0.95,
-    margin: float = NEAR_TIE,
-) -> Verdict:  # fmt: skip
-    """Win, tie or inconclusive for system a against system b.
-
-    Parameters
-    ----------
-    scores : Scores
-    measure, a, b : str
-    draws : ndarray
-        From `query_draws`, over the queries of `scores`.
-    level, margin : float
-
-    Notes
-    -----
-    With the paired bootstrap interval of mean(a) - mean(b): a *win* where it lies wholly beyond the
-    near-tie margin on one side, a *tie* where it lies within the margin, else *inconclusive*.
-    """
-    if margin < 0:
-        raise ValueError(f"margin must be at least 0; got {margin}")
-    gap = _gap(scores, measure, a, b)
-    drawn = drawn_means(gap[None], draws)[:, 0]
-    found = interval(float(gap.mean()), drawn, level=level)
-    low, high = settled(np.array([found.low, found.high]))
-    word, winner = "inconclusive", None
-    if low > margin or high < -margin:
-        word, winner = "win", a if low > margin else b
-    elif -margin <= low and high <= margin:
-        word = "tie"
-    notes = () if len(drawn) else (ONE_QUERY,)
-    return Verdict(str(measure_of(measure)), word, winner, found, margin, notes)
-
-
-@dataclass(frozen=True)
-class QueriesNeeded:
-    """Queries that would tell two systems apart; `n` is None where no number would, or it is unknown."""
-
-    measure: str
-    n: int | None
-    have: int
-    difference: float
-    deviation: float
-    power: float
-    alpha: float
-    notes: tuple[str, ...]
-
-
-def queries_needed(
-    scores: Scores, measure: str, a: str, b: str, *, difference: float | None = None, power: float = 0.8,
-    alpha: float = 0.05,
-) -> QueriesNeeded:  # fmt: skip
-    """Queries needed to tell two systems apart, at the variance of their difference seen here.
-
-    Parameters
-    ----------
-    scores : Scores
-    measure, a, b : str
-    difference : float, optional
-        The difference to be found; by default the one seen, itself uncertain.
-    power, alpha : float
-        Of a two-sided paired t-test (statsmodels).
-    """
-    check_level(power)
-    check_level(alpha)
-    gap = _gap(scores, measure, a, b)
-    wanted = float(gap.mean()) if difference is None else float(difference)
-    spread = float(gap.std(ddof=1)) if len(gap) > 1 else math.nan
-    needed, notes = None, []
-    if math.isnan(spread):
-        notes.append("one query alone shows no variance, so the number cannot be known")
-    elif abs(wanted) < 1e-12:
-        notes.append("the two do not differ, so no number of queries would tell them apart")
-    elif spread < 1e-12:
-        notes.append("the difference is the same on every query, so no test is needed")
-    else:
-        effect = min(abs(wanted) / spread, 5.0)  # beyond, three queries do and the solver fails
-        from statsmodels.stats.power import TTestPower  # slow to import, and seldom needed
-
-        solved = TTestPower().solve_power(effect_size=effect, alpha=alpha, power=power)
-        needed = math.ceil(float(np.squeeze(solved)))
-    key = str(measure_of(measure))
-    return QueriesNeeded(key, needed, len(gap), wanted, spread, power, alpha, tuple(notes))
-
-
-def _gap(scores: Scores, measure: str, a: str, b: str) -> np.ndarray:
-    """Score of a less score of b, by query."""
-    at = positions([a, b], scores.systems, what="system")
-    values = scores.table(measure).to_numpy()
-    return np.asarray(values[at[0]] - values[at[1]])

@@ -100,11 +100,10 @@ def kappa(table: np.ndarray, *, weights: str | None = None) -> float:
     if table.sum() == 0 or np.count_nonzero(table.sum(axis=0) + table.sum(axis=1)) < 2:
         return float("nan")
     left, right = np.divmod(np.arange(n * n), n)
-    return float(
-        cohen_kappa_score(
-            left, right, labels=np.arange(n), weights=weights, sample_weight=np.ravel(table).astype(float)
-        )
+    found = cohen_kappa_score(
+        left, right, labels=np.arange(n), weights=weights, sample_weight=np.ravel(table).astype(float)
     )
+    return max(-1.0, float(found))  # rounding may fall below the least there is
 
 
 def holm(p: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from ir_measures import Measure
 from poolkit.compare import kendall, spearman, tau_ap
 from poolkit.orders import Ceiling, aligned, ceiling, correlation_draws, pair_table, rank_draws, rank_p_values
 from poolkit.resample import Interval, check_level, interval, mean_draws, query_draws
-from poolkit.score import Scores
+from poolkit.score import Scores, one_epoch
 from poolkit.score import measure as measure_of
 
 SHUFFLES = 9_999  # permutations behind tau-AP's p-value
@@ -140,6 +140,7 @@ def correlate(
     All three take systems for independent, which variants of one pipeline are not; the intervals do not.
     """
     check_level(level)
+    one_epoch(human, judge)
     name = str(measure_of(measure))
     left, right = aligned(human.table(name), judge.table(name))
     means = pd.DataFrame({"human": left.mean(axis=1), "judge": right.mean(axis=1)}).rename_axis("system")
@@ -162,7 +163,7 @@ def correlate(
     )
     count = {k: int((table["order"] == k).sum()) for k in ("same", "different", "tied")}
     near = table[table["near_tie"]].drop(columns="near_tie").reset_index(drop=True)
-    calibration = _calibration(means)
+    calibration, halves = _calibration(means), ceiling(left.to_numpy(), rng=for_halves)
     common = set(left.columns)
     only_human, only_judge = (tuple(q for q in x.queries if q not in common) for x in (human, judge))
     return Correlation(
@@ -170,8 +171,8 @@ def correlate(
         agree=count["same"], differ=count["different"], tied=count["tied"],
         near_ties=near.rename(columns={"left": "human", "right": "judge"}),
         ranks=_ranks(means, h, j, n, level=level), calibration=calibration,
-        ceiling=ceiling(left.to_numpy(), rng=for_halves), human_draws=h, judge_draws=j,
-        notes=_notes(human, judge, means, calibration, rho, n),
+        ceiling=halves, human_draws=h, judge_draws=j,
+        notes=_notes(human, judge, means, calibration, rho, n, halves),
     )  # fmt: skip
 
 
@@ -209,8 +210,9 @@ def _calibration(means: pd.DataFrame) -> Calibration:
 
 
 def _notes(
-    human: Scores, judge: Scores, means: pd.DataFrame, calibration: Calibration, rho: Interval, n: int
-) -> tuple[str, ...]:
+    human: Scores, judge: Scores, means: pd.DataFrame, calibration: Calibration, rho: Interval, n: int,
+    halves: Ceiling,
+) -> tuple[str, ...]:  # fmt: skip
     """Say what cannot be known, or weakens the rest."""
     notes = []
     if len(means) < 3:
@@ -225,6 +227,11 @@ def _notes(
     if zero:
         who = "1 system scores" if zero == 1 else f"{zero} systems score"
         notes.append(f"{who} 0 under {human.title}: no bias in percent is defined there.")
+    if halves.rho < 0:
+        notes.append(
+            f"Halves of the queries rank the systems against each other under {human.title} (mean rho "
+            f"{halves.rho:.2f}): Spearman-Brown's formula has no meaning for a negative rho, so it is left out."
+        )
     if rho.value > rho.high + 1e-9:
         notes.append(
             "The correlation lies above its own interval: resampling adds noise to both orderings, which "

@@ -11,7 +11,7 @@ from poolkit.compare import holm
 from poolkit.labels import Grades
 from poolkit.orders import aligned, pair_table
 from poolkit.resample import check_level, difference_bounds, mean_draws, share_above
-from poolkit.score import Scores, cutoff_of, scores
+from poolkit.score import Scores, cutoff_of, one_epoch, scores
 from poolkit.score import measure as measure_of
 from poolkit.tables import Runs, positions
 
@@ -119,6 +119,7 @@ def disagree(
         raise ValueError(f"level is the share of one tail and must lie below 0.5; got {level}")
     if correction not in (None, "holm"):
         raise ValueError(f"correction must be None or 'holm'; got {correction!r}")
+    one_epoch(human, judge)
     name = str(measure_of(measure))
     sides = dict(zip(("human", "judge"), aligned(human.table(name), judge.table(name)), strict=True))
     pairs = pair_table(*(side.mean(axis=1) for side in sides.values()), near_tie=near_tie)

@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 
 from poolkit import analyse
+from poolkit.boards import by_grade
+from poolkit.bounds import Bounds
+from poolkit.exhibits import exhibits
 from poolkit.pool import arrival, contributions
 from poolkit.resample import Interval
 from poolkit.study import Study
@@ -31,7 +34,8 @@ def analysis(
     dict
         Valid under schemas/analyse.json. What cannot be known is null; `lacks` says why. NaN is null.
     """
-    pool = study.pool
+    pool, labels = study.pool, analyse.label_agreements(study, seed=seed)
+    differ = analyse.disagreements(study, seed=seed, n_resamples=n_resamples)
     document = {
         "schema": SCHEMA,
         "collection": study.collection.config["name"],
@@ -43,11 +47,15 @@ def analysis(
                  "independent": pool.independent, "nominal": pool.nominal, "reuse": pool.reuse,
                  "nominal_reuse": pool.nominal_reuse, "cost_factor": pool.cost_factor,
                  "arrival": arrival(pool), "contributions": contributions(pool, study.families)},
-        "scores": study.scores.means() if analyse.has_labels(study) else None,
+        "scores": {"human": _scored(study.human_bounds), "judge": _scored(study.judge_bounds)},
         "correlate": analyse.correlation(study, seed=seed, n_resamples=n_resamples),
-        "agree": analyse.label_agreements(study, seed=seed),
-        "disagree": analyse.disagreements(study, seed=seed, n_resamples=n_resamples),
+        "agree": labels,
+        "by_grade": by_grade(labels),
+        "thresholds": analyse.thresholds(study),
+        "disagree": differ,
+        "evidence": exhibits(study, differ),
         "bias": analyse.left_out(study),
+        "bias_by_system": analyse.left_out(study, by="system"),
         "stability": analyse.judged_again(study, seed=seed),
         "judges": {k: {"labels": a, "rankings": r} for k, (a, r) in analyse.other_judges(study, seed=seed).items()},
         "simulated_noise": analyse.simulated_noise(study, seed=seed),
@@ -56,9 +64,22 @@ def analysis(
         "certificates": analyse.certificates(study),
         "factors": analyse.factor_effects(study, seed=seed, n_resamples=n_resamples),
         "choose": analyse.best_systems(study, seed=seed, n_resamples=n_resamples),
+        "versus": analyse.every_two(study, seed=seed, n_resamples=n_resamples),
     }  # fmt: skip
     plain: dict[str, Any] = as_json(document)
     return plain
+
+
+def _scored(found: Bounds | None) -> dict[str, Any] | None:
+    """Scores of one side with their bounds."""
+    if found is None:
+        return None
+    given = found.given
+    return {
+        "labels": given.labels, "title": given.title, "epoch": given.epoch, "top": found.top,
+        "unjudged": found.unjudged, "dropped": given.dropped, "barren": given.barren,
+        "missing": len(given.missing), "means": found.table(),
+    }  # fmt: skip
 
 
 def as_json(value: object) -> Any:
@@ -90,7 +111,7 @@ def as_json(value: object) -> Any:
 def _is_bulk(name: str, value: object) -> bool:
     """Draws and pair-by-pair grades, which a document of results does not carry."""
     if isinstance(value, pd.DataFrame):
-        return name.endswith("draws") or "doc_id" in value.columns
+        return name.endswith("draws") or (name == "pairs" and "doc_id" in value.columns)
     return isinstance(value, np.ndarray)
 
 

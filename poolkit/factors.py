@@ -1,7 +1,7 @@
 """What one factor does: matched pairs of systems that differ in it alone."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -172,7 +172,8 @@ def _matched(
 
     notes = []
     if not len(pairs):
-        hint = f": {listed(spoilers)} differ too; if costs, leave them out of `factors`" if spoilers else ""
+        why = f": {listed(spoilers)} differ too; if costs, name the others as factors in collection.toml"
+        hint = why if spoilers else ""
         notes.append(f"no two systems differ in {factor} alone, so its effect cannot be known{hint}")
     elif gain.shape[1] < 2:
         notes.append(ONE_QUERY)
@@ -180,6 +181,20 @@ def _matched(
     b, y = resampled(by_level, "n_pairs", "factor", "level")
     c, z = resampled(interactions, "n_settings", "factor", "level_a", "level_b")
     return Matched(measure, factor, others, pairs, a, b, c, x, y, z, level, tuple(notes))
+
+
+def each_once(effects: Mapping[str, Matched]) -> dict[str, Matched]:
+    """Matched pairs of several factors with every interaction under one of its two factors only.
+
+    How the effect of dimension changes with mode is how the effect of mode changes with dimension:
+    the same four systems, the same number.
+    """
+    kept: dict[str, Matched] = {}
+    for name, one in effects.items():
+        new = ~one.interactions["factor"].isin(list(kept)).to_numpy(dtype=bool)
+        table = one.interactions[new].reset_index(drop=True)
+        kept[name] = replace(one, interactions=table, interaction_draws=one.interaction_draws[:, new])
+    return kept
 
 
 def _interaction(

@@ -13,9 +13,7 @@ from poolkit.bias import LeftOut
 from poolkit.choose import BestSet
 from poolkit.correlate import Correlation
 from poolkit.disagree import Disagreements
-from poolkit.display import level
 from poolkit.drawing import GREY, JUDGE, RESULT, axes, tall
-from poolkit.factors import Matched
 from poolkit.growth import Growth, GrowthOrders
 from poolkit.noise import SimulatedNoise
 
@@ -217,24 +215,6 @@ def plot_noise(found: SimulatedNoise, *, order: Sequence[str] | None = None, ax:
     drawing.name_rows(ax, systems.index)
     ax.set(xlabel=f"mean {found.measure}, {found.title} (line: {100 * found.level:g} % of simulated worlds)")
     drawing.legend_above(ax)
-    return ax
-
-
-def plot_matched(found: Matched, *, ax: Axes | None = None) -> Axes:
-    """Effect of one factor, by contrast, with paired intervals over queries."""
-    table = found.contrasts
-    ax = axes(ax, 7, tall(len(table)))
-    if table.empty:
-        return drawing.nothing(ax, f"no two systems differ in {found.factor} alone")
-    row = np.arange(len(table))
-    ax.hlines(row, table["low"], table["high"], color=RESULT)
-    ax.plot(table["difference"], row, "o", color=RESULT, ms=5)
-    ax.axvline(0, color=GREY, lw=1)
-    drawing.name_rows(
-        ax,
-        [f"{level(c.from_level)} to {level(c.to_level)} ({c.n_pairs})" for c in table.itertuples()],
-    )
-    ax.set(xlabel=f"difference of mean {found.measure} ({found.factor}; matched pairs in brackets)")
     return ax
 
 

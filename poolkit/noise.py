@@ -9,7 +9,16 @@ from poolkit.compare import kendall, order_signs, settled, spearman
 from poolkit.labels import Grades
 from poolkit.orders import aligned, correlation_draws, pair_table
 from poolkit.resample import Interval, check_level, interval, mean_draws, query_draws, share_above
-from poolkit.score import Scores, cutoff_of, denominators, grade_counts, is_native, numerators, ratio
+from poolkit.score import (
+    Scores,
+    cutoff_of,
+    denominators,
+    grade_counts,
+    is_native,
+    numerators,
+    one_epoch,
+    ratio,
+)
 from poolkit.score import measure as measure_of
 from poolkit.tables import DataError, Runs, listed
 
@@ -49,6 +58,7 @@ def rankings(
 ) -> Rankings:  # fmt: skip
     """Correlation and pairwise order of two judges' rankings, on the systems and queries of both."""
     check_level(level)
+    one_epoch(left, right)
     one, two = aligned(left.table(measure), right.table(measure))
     means = one.mean(axis=1), two.mean(axis=1)
     pairs = pair_table(*means, near_tie=NEAR_TIE)

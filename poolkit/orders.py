@@ -165,7 +165,8 @@ class Ceiling:
     rho : float
         Mean Spearman's rho between the rankings by two random halves of the queries.
     spearman_brown : float
-        2 rho / (1 + rho): what two sets of queries of full size would give.
+        2 rho / (1 + rho): what two sets of queries of full size would give. NaN for a negative rho,
+        where the formula has no meaning: at -1/2 it gives -2.
     draws : ndarray
         rho of each halving.
     """
@@ -195,4 +196,4 @@ def ceiling(values: np.ndarray, *, rng: np.random.Generator) -> Ceiling:
     left, right = (half @ values.T / half.sum(axis=1, keepdims=True) for half in (first, 1 - first))
     draws = correlation_draws(left, right)["rho"]
     rho = float("nan") if np.isnan(draws).all() else float(np.nanmean(draws))
-    return Ceiling(rho, 2 * rho / (1 + rho) if rho > -1 else float("nan"), draws)
+    return Ceiling(rho, 2 * rho / (1 + rho) if rho >= 0 else float("nan"), draws)

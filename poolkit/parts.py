@@ -17,8 +17,8 @@ from poolkit.tables import DataError, Order, listed
 
 KEYS = {
     "name": str, "title": str, "source": str, "licence": str, "depth": int, "measures": list, "order": str,
-    "near_tie": float, "note": str, "human": str, "judge": str, "grades": dict, "labels": dict, "grade_maps": dict,
-    "judges": dict,
+    "factors": list, "near_tie": float, "note": str, "human": str, "judge": str, "grades": dict,
+    "labels": dict, "grade_maps": dict, "judges": dict,
 }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def read_config(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
     settings: dict[str, Any] = {
         "name": folder.resolve().name, "depth": 10, "order": "score", "near_tie": 0.001,
         "measures": ["nDCG@10", "P@10", "R@10", "AP@10"], "grades": {}, "labels": {}, "grade_maps": {},
-        "judges": {},
+        "judges": {}, "factors": [],
     }  # fmt: skip
     path = folder / "collection.toml"
     if not os.path.lexists(path):
@@ -72,6 +72,9 @@ def _misshaped(key: str, value: Any) -> list[str]:
     if key == "measures":
         odd = [x for x in value if not isinstance(x, str)]
         return [f'measures holds {listed(odd)}; write names such as "nDCG@10"'] if odd else []
+    if key == "factors":
+        odd = [x for x in value if not isinstance(x, str)]
+        return [f"factors holds {listed(odd)}; write columns of systems.csv"] if odd else []
     if key == "grades":
         odd = [g for g, text in value.items() if not isinstance(text, str)]
         said = [f"[grades] {g} is {value[g]!r}; expected a text" for g in odd]

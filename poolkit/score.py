@@ -33,6 +33,7 @@ __all__ = [
     "label_counts",
     "measure",
     "numerators",
+    "one_epoch",
     "ratio",
     "scores",
 ]
@@ -108,6 +109,25 @@ class Scores:
             self.labels, self.title, self.epoch, self.dropped,
             tuple(q for q in self.barren if q in kept), tuple(p for p in self.missing if p[1] in kept),
         )  # fmt: skip
+
+
+def one_epoch(*found: Scores) -> None:
+    """Refuse scores under one set of labels that come from two states of its pool.
+
+    Human labels and a judge's are two sets, and each may have an epoch of its own.
+
+    Raises
+    ------
+    DataError
+    """
+    epochs = dict[str, str]()
+    for one in found:
+        other = epochs.setdefault(one.labels, one.epoch)
+        if other != one.epoch:
+            raise DataError(
+                f"{one.title}: scores of two pool epochs ({other} and {one.epoch}) do not belong in one table, for "
+                "other pairs were judged. Score all systems again under the present labels."
+            )
 
 
 def label_counts(runs: Runs, grades: Grades) -> np.ndarray:

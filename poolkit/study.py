@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from poolkit.bounds import Bounds, bounds
 from poolkit.collection import Collection, read_collection
 from poolkit.labels import Grades, Labels, grades_on
 from poolkit.pool import Pool, pool
@@ -71,6 +72,25 @@ class Study:
         """Scores under the judge's labels."""
         return _scored(self.collection, self.judge_grades, self.measures)
 
+    @cached_property
+    def human_bounds(self) -> Bounds | None:
+        """Scores under the human labels with their bounds."""
+        return self._bounded(self.human_grades, self.human_scores)
+
+    @cached_property
+    def judge_bounds(self) -> Bounds | None:
+        """Scores under the judge's labels with their bounds."""
+        return self._bounded(self.judge_grades, self.judge_scores)
+
+    def _bounded(self, grades: Grades | None, found: Scores | None) -> Bounds | None:
+        if grades is None or found is None:
+            return None
+        return bounds(self.pool, grades, found, top=self.top(grades))
+
+    def top(self, grades: Grades) -> int:
+        """Top of the grade scale: the collection's, or the highest grade in use."""
+        return max([*(int(g) for g in self.collection.config["grades"]), grades.top])
+
     @property
     def scores(self) -> Scores:
         """Scores under the judge's labels, or the human ones where there is no judge."""
@@ -78,6 +98,11 @@ class Study:
         if found is None:
             raise DataError(f"{self.collection.config['name']} has no labels yet; run `poolkit judge`")
         return found
+
+    @property
+    def bounds(self) -> Bounds:
+        """`scores` with their bounds."""
+        return bounds(self.pool, self.grades, self.scores, top=self.top(self.grades))
 
     @property
     def grades(self) -> Grades:
@@ -168,9 +193,5 @@ def _named(collection: Collection, name: str) -> Labels:
 
 
 def score_table(study: Study, *, per_query: bool = False) -> pd.DataFrame:
-    """Scores as a table: system, then measures; with `per_query` one row a system and query."""
-    found = study.scores
-    if not per_query:
-        return found.means().reset_index()
-    columns = {m: found.table(m).rename_axis("system").stack() for m in found.measures}
-    return pd.DataFrame(columns).rename_axis(["system", "query_id"]).reset_index()
+    """Scores with their bounds as a table: one row a system; with `per_query` a system and query."""
+    return study.bounds.wide(per_query=per_query).reset_index()

@@ -42,6 +42,33 @@ def graded(human, judge):
     return changed
 
 
+def conflict_folder(path: Path) -> Path:
+    """Write a collection with a strong conflict: on four queries people prefer what `good` finds, the judge not.
+
+    Of q1 .. q4 `good` ranks gN, then xN, `bad` ranks bN, then xN; people give gN 2 and bN 0, the judge 0 and 2.
+    """
+    for name in ("runs", "qrels", "judgments"):
+        (path / name).mkdir(parents=True)
+    queries = [f"q{i}" for i in range(1, 5)]
+    for system, letter in (("good", "g"), ("bad", "b")):
+        lines = [
+            f"{q} Q0 {d}{q[1:]} {r} {-r} {system}" for q in queries for r, d in enumerate((letter, "x"), 1)
+        ]
+        toy.write_lines(path / "runs" / f"{system}.run", lines)
+    toy.write_lines(path / "queries.jsonl", [json.dumps({"_id": q, "text": f"what is {q}"}) for q in queries])
+    documents = [f"{d}{q[1:]}" for q in queries for d in "gbx"]
+    texts = [{"_id": d, "title": d.upper(), "text": f"<b>About {d}</b>."} for d in documents]
+    toy.write_lines(path / "corpus.jsonl", [json.dumps(x) for x in texts])
+    people, judge = {"g": 2, "b": 0, "x": 1}, {"g": 0, "b": 2, "x": 1}
+    graded = [(q, d, f"{d}{q[1:]}") for q in queries for d in "gbx"]
+    toy.write_lines(path / "qrels" / "author.qrels", [f"{q} 0 {doc} {people[d]}" for q, d, doc in graded])
+    lines = [json.dumps(toy.judgment(q, doc, judge[d])) for q, d, doc in graded]
+    toy.write_lines(path / "judgments" / "robot.jsonl", lines)
+    toy.write_lines(path / "systems.csv", ["system,family", "good,one", "bad,two"])
+    toy.write_lines(path / "collection.toml", ['name = "conflict"', "depth = 2", 'measures = ["P(rel=2)@1"]'])
+    return path
+
+
 def no_common_query(path):
     toy.write_lines(path / "judgments" / "robot.jsonl", [json.dumps(toy.judgment("q1", "d1", 2))])
     toy.write_lines(path / "qrels" / "author.qrels", ["q2 0 d1 1"])

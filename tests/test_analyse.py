@@ -8,6 +8,7 @@ import toy
 
 from poolkit import analyse
 from poolkit.study import open_study
+from poolkit.tables import DataError
 
 FEW = {"n_resamples": 50}
 
@@ -38,10 +39,12 @@ ALL = {
     "judged_again": lambda s: analyse.judged_again(s, **FEW),
     "simulated_noise": lambda s: analyse.simulated_noise(s, n_worlds=5),
     "best_systems": lambda s: analyse.best_systems(s, **FEW),
+    "thresholds": analyse.thresholds,
+    "every_two": lambda s: analyse.every_two(s, **FEW),
 }
-NEED_BOTH = {"correlation", "label_agreements", "disagreements"}
+NEED_BOTH = {"correlation", "label_agreements", "disagreements", "thresholds"}
 NEED_JUDGE = {"judged_again", "simulated_noise"}
-NEED_TWO = {"left_out", "growing", "growing_at_random", "certificates", "best_systems"}
+NEED_TWO = {"left_out", "growing", "growing_at_random", "certificates", "best_systems", "every_two"}
 
 
 def missing(study):
@@ -119,7 +122,7 @@ def test_human_labels_may_play_the_judge(study):
 
 def test_a_measure_beyond_the_depth_cannot_grow(study):
     deep = replace(study, measures=("nDCG@5",))
-    assert missing(deep) == {"growing", "growing_at_random", "certificates"}
+    assert missing(deep) == {"growing", "growing_at_random", "certificates", "thresholds"}  # no threshold
 
 
 def test_a_measure_that_is_no_fraction_is_scored_but_not_taken_apart(study):
@@ -178,6 +181,32 @@ def test_factors(study):
     assert (first["from_level"], first["to_level"]) == ("bm25", "dense")
     assert first["difference"] == pytest.approx(0.022329, abs=1e-6)
     assert analyse.factor_effects(replace(study, human=None, judge=None)) == {}
+
+
+def test_factors_that_collection_toml_names(study):
+    catalogue = study.collection.catalogue.assign(price=[1.0, 2.0, 3.0])
+    priced = dataclasses.replace(study.collection, catalogue=catalogue)
+    spoiled = analyse.factor_effects(replace(study, collection=priced), **FEW)
+    assert (
+        "price differ too; if costs, name the others as factors in collection.toml"
+        in spoiled["mode"].notes[0]
+    )
+    named = dataclasses.replace(priced, config=priced.config | {"factors": ["mode"]})
+    found = analyse.factor_effects(replace(study, collection=named), **FEW)
+    assert list(found) == ["mode"]
+    assert len(found["mode"].contrasts) == 3
+    odd = dataclasses.replace(priced, config=priced.config | {"factors": ["modes"]})
+    with pytest.raises(
+        DataError, match=r"collection.toml: factors names modes, but systems.csv has family, mode, p"
+    ):
+        analyse.factor_effects(replace(study, collection=odd), **FEW)
+
+
+def test_two_epochs_of_one_judge_are_refused(study):
+    part = replace(study, human=toy.labels({"q1": toy.GRADES["q1"], "q2": toy.GRADES["q2"]}, "robot"))
+    for made in (analyse.correlation, analyse.disagreements):
+        with pytest.raises(DataError, match="robot: scores of two pool epochs"):
+            made(part, **FEW)
 
 
 def test_one_seed_gives_one_result(study):

@@ -9,16 +9,12 @@ import toy
 
 from poolkit import analyse, boards
 from poolkit.study import open_study
+from poolkit.tables import DataError
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     return open_study(toy.toy_folder(tmp_path_factory.mktemp("boards") / "toy"))
-
-
-@pytest.fixture(scope="module")
-def disagreements(study):
-    return analyse.disagreements(study, n_resamples=50)
 
 
 def test_inventory(study):
@@ -115,10 +111,13 @@ def test_failures(study):
 def test_score_board(study):
     board = boards.score_board(study)
     assert list(board.index) == ["bm25", "dense", "hybrid"]
+    sides = ("human", "judge", "human all top", "judge all top")
     assert list(board.columns) == [
-        "family", "nDCG@3 human", "nDCG@3 judge", "P@3 human", "P@3 judge", "AP@3 human", "AP@3 judge",
+        "family", *(f"{m} {side}" for m in ("nDCG@3", "P@3", "AP@3") for side in sides),
         "Judged@3 human", "Judged@3 judge",
     ]  # fmt: skip
+    assert board.loc["bm25", "P@3 human all top"] == pytest.approx((1 + 1 / 3) / 2)  # q1 d3 at 2
+    assert board.loc["bm25", "P@3 judge all top"] == board.loc["bm25", "P@3 judge"]  # robot failed on q1 d4
     assert board.loc["bm25", "P@3 human"] == pytest.approx(1 / 2)  # d1 d2 of three, d5 of three
     assert board.loc["bm25", "Judged@3 human"] == pytest.approx((2 / 3 + 1) / 2)  # q1 d3 has no grade
     assert board.loc["hybrid", "Judged@3 judge"] == pytest.approx(
@@ -128,24 +127,29 @@ def test_score_board(study):
     assert boards.score_board(dataclasses.replace(study, human=None, judge=None)) is None
 
 
-def test_evidence_on_the_hardest_pair(study, disagreements):
-    assert boards.pair_named(disagreements) == "bm25 against dense"
-    found = boards.hardest_evidence(study, disagreements)
-    # q2 carries all of it: d4 (1 and 2); q1 d3 and d4 are graded by one side only
-    assert found.queries["share"].to_dict() == pytest.approx({"q2": 1.0, "q1": 0.0})
-    documents = boards.evidence_documents(found)
-    assert list(zip(documents["query_id"], documents["doc_id"], strict=True)) == [
-        ("q2", "d4"), ("q1", "d4"), ("q1", "d3"),
-    ]  # fmt: skip
-    assert len(boards.evidence_documents(found, n=1)) == 1
+def test_calibration_table(study):
+    table = boards.calibration_table(analyse.correlation(study, n_resamples=20))
+    assert list(table.index) == ["bm25", "dense", "hybrid"]  # best under the author first
+    assert table["percent"].to_numpy() == pytest.approx(
+        100 * (table["judge"] / table["human"] - 1).to_numpy()
+    )
+    assert table.loc["dense", "percent"] == pytest.approx(0, abs=1e-9)  # .690 and .690
+    assert boards.calibration_table(None) is None
 
 
-def test_no_evidence_where_nothing_differs(study, disagreements):
-    same = dataclasses.replace(disagreements, pairs=disagreements.pairs.iloc[1:])
-    for found in (None, same):
-        assert boards.hardest_evidence(study, found) is None
-        assert boards.pair_named(found) == "no pair"
-    assert list(boards.evidence_documents(None).columns) == ["query_id", "doc_id"]
+def test_by_grade(study):
+    table = boards.by_grade(analyse.label_agreements(study, n_resamples=20))
+    # Both graded: q1 d1 2 2, d2 1 1; q2 d1 1 1, d3 0 0, d4 1 2, d5 2 2.
+    assert table[["human", "judge"]].to_numpy().tolist() == [[1, 1], [3, 2], [2, 3]]
+    assert table["human_share"].tolist() == pytest.approx([1 / 6, 3 / 6, 2 / 6])
+    assert table["recall"].tolist() == pytest.approx([1, 2 / 3, 1])
+    assert boards.by_grade(None) is None
+
+
+def test_the_score_board_refuses_two_epochs(study):
+    part = dataclasses.replace(study, human=toy.labels({"q1": toy.GRADES["q1"]}, "robot"))
+    with pytest.raises(DataError, match=r"robot: scores of two pool epochs .* do not belong in one table"):
+        boards.score_board(part)
 
 
 def test_judges_table(study):

@@ -1,14 +1,11 @@
-"""The best set, what it costs, verdicts and queries needed: by hand, by scipy, and on dl21."""
-
-import math
+"""The best set and what it costs: by hand, by statsmodels, and on dl21."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from poolkit.choose import best_set, queries_needed, tradeoff, verdict
+from poolkit.choose import best_set, tradeoff
 from poolkit.labels import grades_on
 from poolkit.resample import query_draws
 from poolkit.score import Scores, scores
@@ -113,77 +110,6 @@ def test_tradeoff_without_a_cost():
         tradeoff(best, catalogue, "latency")
 
 
-def test_verdicts():
-    def said(a, b, **options):
-        found = verdict(world(), "P@1", a, b, draws=draws(), **options)
-        return found.word, found.winner
-
-    assert said("b", "a") == ("win", "b")
-    assert said("a", "b") == ("win", "b")
-    assert said("b", "d") == ("tie", None)
-    assert said("b", "c") == ("inconclusive", None)
-    assert said("b", "a", margin=0.1) == ("tie", None)  # .1 is the margin itself
-    assert said("b", "a", margin=0.2) == ("tie", None)
-    assert said("b", "d", margin=0) == ("tie", None)
-
-
-def test_verdict_keeps_the_interval():
-    weights = draws()
-    found = verdict(world(), "P@1", "b", "c", draws=weights, level=0.9)
-    gap = np.array(VALUES["b"]) - np.array(VALUES["c"])
-    assert found.difference.draws == pytest.approx(weights @ gap / 4)
-    assert found.difference.low == pytest.approx(np.quantile(weights @ gap / 4, 0.05))
-    assert (found.difference.level, found.measure, found.margin) == (0.9, "P@1", 0.001)
-
-
-def test_verdict_on_one_query_is_inconclusive():
-    found = verdict(world({"a": [0.1], "b": [0.9]}), "P@1", "a", "b", draws=draws(1))
-    assert (found.word, math.isnan(found.difference.low)) == ("inconclusive", True)
-    assert "one query alone" in found.notes[0]
-
-
-def test_verdict_refuses():
-    with pytest.raises(ValueError, match=r"unknown system: z\. Known: a, b, c, d"):
-        verdict(world(), "P@1", "a", "z", draws=draws())
-    with pytest.raises(ValueError, match="margin must be at least 0; got -1"):
-        verdict(world(), "P@1", "a", "b", draws=draws(), margin=-1)
-
-
-def test_queries_needed_is_the_first_number_with_power():
-    random = np.random.default_rng(5)
-    table = {"a": random.normal(0.3, 0.2, 50), "b": random.normal(0.2, 0.2, 50)}
-    found = queries_needed(world(table), "P@1", "a", "b")
-    gap = table["a"] - table["b"]
-    assert (found.have, found.difference, found.deviation) == pytest.approx((50, gap.mean(), gap.std(ddof=1)))
-
-    def power(n):  # of the two-sided paired t-test, from scipy's noncentral t
-        effect, limit = gap.mean() / gap.std(ddof=1) * math.sqrt(n), stats.t.ppf(0.975, n - 1)
-        return stats.nct.sf(limit, n - 1, effect) + stats.nct.cdf(-limit, n - 1, effect)
-
-    assert power(found.n) >= 0.8 > power(found.n - 1)
-    assert queries_needed(world(table), "P@1", "b", "a").n == found.n
-    assert queries_needed(world(table), "P@1", "a", "b", difference=0.01).n > found.n
-    assert queries_needed(world(table), "P@1", "a", "b", power=0.9).n > found.n
-
-
-@pytest.mark.parametrize(("a", "b", "note"), [("b", "d", "do not differ"), ("a", "b", "same on every query")])
-def test_queries_needed_degrades_with_words(a, b, note):
-    found = queries_needed(world(), "P@1", a, b)
-    assert (found.n, note in found.notes[0]) == (None, True)
-
-
-def test_queries_needed_at_the_edges():
-    one = queries_needed(world({"a": [0.1], "b": [0.9]}), "P@1", "a", "b")
-    assert (one.n, "one query alone" in one.notes[0]) == (None, True)
-    assert queries_needed(world({"a": [1e4, 1e4 + 1], "b": [0, 0]}), "P@1", "a", "b").n == 3
-    tiny = queries_needed(
-        world({"a": [0, 1e-5, -1e-5, 1e-9], "b": [0] * 4}), "P@1", "a", "b", difference=1e-10
-    )
-    assert tiny.n > 1e8
-    with pytest.raises(ValueError, match="level must lie between 0 and 1; got 1"):
-        queries_needed(world(), "P@1", "a", "b", power=1)
-
-
 def test_real_best_sets(dl21):
     runs, labels, _ = dl21
     weights = query_draws(53, n_resamples=10_000, rng=np.random.default_rng(0))
@@ -194,7 +120,3 @@ def test_real_best_sets(dl21):
         # Three runs of one system return the same top ten, and NLE_P_v1 cannot be told from them.
         assert set(found.systems) >= {"pash_f1", "pash_f2", "pash_f3", "NLE_P_v1"}
         assert len(found.systems) < 8
-        assert verdict(given, "nDCG@10", "pash_f1", "pash_f2", draws=weights).word == "tie"
-        assert verdict(given, "nDCG@10", "pash_f1", "NLE_P_v1", draws=weights).word == "inconclusive"
-        assert queries_needed(given, "nDCG@10", "pash_f1", "NLE_P_v1").n > 100
-        assert verdict(given, "nDCG@10", "pash_f1", "p_bm25", draws=weights).winner == "pash_f1"

@@ -161,3 +161,9 @@ def test_agreement_on_real_labels(dl21):
         (pairs["left"] >= 2).groupby(pairs["query_id"]).sum().sort_index(),
         check_names=False,
     )
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_kappa_is_never_below_its_least(weights):
+    # All grades the other way round, 4 pairs of each: rounding alone would say -1.0000000000000004.
+    assert kappa(np.array([[0, 0, 4], [0, 4, 0], [4, 0, 0]]), weights=weights) >= -1

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import toy
-from folders import DEGRADED, trec_folder
+from folders import DEGRADED, conflict_folder, trec_folder, without
 
 import poolkit
 from poolkit.analyse import correlation, left_out
@@ -65,9 +65,19 @@ def test_the_toy_world(document, valid):
     assert pool["reuse"] == pytest.approx(1 - 8 / 13)
     assert [r["new"] for r in pool["arrival"]] == [5, 3, 0]
     # Judge, P@3: bm25 (d1, d2 | none of d3, d5 but d5) = (2/3 + 1/3) / 2.
-    assert {r["system"]: r["P@3"] for r in document["scores"]} == pytest.approx(
+    judged = document["scores"]["judge"]
+    p3 = {r["system"]: r for r in judged["means"] if r["measure"] == "P@3"}
+    assert {s: r["mean"] for s, r in p3.items()} == pytest.approx(
         {"bm25": 1 / 2, "dense": (1 / 3 + 1) / 2, "hybrid": 1 / 3}
     )
+    # The judge failed on q1 d4: 0 as it stands, and at the top grade a third more for dense and hybrid in q1.
+    assert {s: r["all_0"] for s, r in p3.items()} == {s: r["mean"] for s, r in p3.items()}
+    assert {s: r["all_top"] for s, r in p3.items()} == pytest.approx(
+        {"bm25": 1 / 2, "dense": (2 / 3 + 1) / 2, "hybrid": 1 / 2}
+    )
+    assert p3["dense"]["judged"] == pytest.approx((1 / 2 + 1) / 2)
+    assert (judged["labels"], judged["unjudged"]["P@3"], judged["top"]) == ("robot", 1, 2)
+    assert judged["epoch"] != document["scores"]["human"]["epoch"]
     # Both graded six pairs: q1 d1, d2; q2 d1, d3, d4, d5. They differ in q2 d4 alone, 1 against 2.
     assert (document["agree"]["agreement"]["n"], document["agree"]["exact"]["value"]) == (6, 5 / 6)
     # Replicate 1 differs in q1 d2 and q2 d4, two of seven.
@@ -75,6 +85,36 @@ def test_the_toy_world(document, valid):
     assert document["stability"]["exact"]["value"] == pytest.approx(5 / 7)
     assert document["factors"]["mode"]["others"] == []
     assert len(document["factors"]["mode"]["contrasts"]) == 3
+    assert [r["recall"] for r in document["by_grade"]] == pytest.approx([1, 2 / 3, 1])
+    assert {(r["measure"], r["human_rel"], r["judge_rel"]) for r in document["thresholds"]} == {
+        (m, x, y) for m in ("P@3", "AP@3") for x in (1, 2) for y in (1, 2)
+    }
+    assert document["bias_by_system"]["by"] == "system"
+    assert [r["group"] for r in document["bias_by_system"]["groups"]] == ["bm25", "dense", "hybrid"]
+    assert len(document["versus"]["pairs"]) == 3
+    (one,) = document["evidence"]
+    assert (one["a"], one["b"], one["verdict"]) == ("bm25", "dense", "within human noise")
+    # q2 d4 alone is graded by both, 1 and 2: dense ranks it second, bm25 not at all.
+    assert one["documents"][0] == {
+        "query_id": "q2", "doc_id": "d4", "rank_a": None, "rank_b": 2, "human": 1, "judge": 2,
+    }  # fmt: skip
+
+
+def test_a_conflict(tmp_path, valid):
+    found = valid(analysis(open_study(conflict_folder(tmp_path / "conflict")), **FEW))
+    (one,) = found["evidence"]
+    assert (one["verdict"], one["human"], one["judge"], len(one["queries"])) == ("strong conflict", 1, -1, 4)
+    assert found["versus"]["pairs"][0]["verdict"] == "win"  # of bad, under the judge
+
+
+def test_a_negative_ceiling_has_no_spearman_brown(tmp_path, valid):
+    folder = toy.toy_folder(tmp_path / "toy")
+    # One good query each: halves of the queries turn the order round, rho is -1 in every halving.
+    toy.write_lines(folder / "qrels" / "author.qrels", ["q1 0 d1 2", "q1 0 d2 0", "q2 0 d4 2", "q2 0 d3 0"])
+    without("runs/hybrid.run")(folder)
+    found = valid(analysis(open_study(folder), **FEW))["correlate"]
+    assert found["ceiling"] == {"rho": -1, "spearman_brown": None}
+    assert any("Spearman-Brown's formula has no meaning for a negative rho" in x for x in found["notes"])
 
 
 def test_the_same_seed_gives_the_same_document_and_the_numbers_of_the_analyses(study, document):
@@ -110,13 +150,16 @@ def test_without_labels_only_the_pool_is_known(tmp_path):
     DEGRADED["only queries and runs"][0](folder)
     found = analysis(open_study(folder), **FEW)
     empty = {k for k, v in found.items() if v in (None, {})}
-    assert empty == set(found) - {"schema", "collection", "parameters", "labels", "lacks", "pool"}
+    assert empty == set(found) - {
+        "schema", "collection", "parameters", "labels", "lacks", "pool", "scores", "evidence",
+    }  # fmt: skip
+    assert (found["scores"], found["evidence"]) == ({"human": None, "judge": None}, [])
 
 
 def test_draws_and_pairs_stay_out(document):
     text = json.dumps(document)
     assert "draws" not in text
-    assert "doc_id" not in text
+    assert "doc_id" not in json.dumps({k: v for k, v in document.items() if k != "evidence"})
 
 
 def test_as_json():
@@ -169,5 +212,6 @@ def test_treccovid(cases, tmp_path, valid):
     folder = trec_folder(cases / "treccovid-r1", tmp_path / "treccovid-r1")
     found = valid(analysis(open_study(folder, measures=["nDCG@10"]), n_resamples=100, n_orders=2))
     assert (found["pool"]["systems"], found["pool"]["queries"]) == (143, 30)
-    assert len(found["scores"]) == 143
+    assert found["scores"]["judge"] is None
+    assert len(found["scores"]["human"]["means"]) == 143
     assert found["lacks"] == ["No judge has graded this pool; scores are those of the human labels."]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from poolkit.factors import factors_of, matched
+from poolkit.factors import each_once, factors_of, matched
 from poolkit.labels import grades_on
 from poolkit.resample import query_draws
 from poolkit.score import Scores, scores
@@ -113,6 +113,32 @@ def test_interactions_compare_equal_settings_only():
     change = row(found.interactions, factor="a")
     assert (change.n_settings, change.difference) == (1, 1)  # 2 - 1 under k; not 2 - 3
     assert row(found.interactions, factor="b").difference == 4
+
+
+def test_every_interaction_is_listed_once():
+    # Effect of x: 1 under (u, k), 5 under (u, l), 2 under (v, k), 9 under (v, l).
+    table, values = [], {}
+    for a, b, effect in [("u", "k", 1.0), ("u", "l", 5.0), ("v", "k", 2.0), ("v", "l", 9.0)]:
+        for x in (0, 1):
+            table.append((f"{a}{b}{x}", "f", x, a, b))
+            values[f"{a}{b}{x}"] = [effect * x, effect * x]
+    catalogue = pd.DataFrame(table, columns=["system", "family", "x", "a", "b"]).set_index("system")
+    every = {f: matched(world(values), catalogue, "P@1", factor=f, draws=draws()) for f in ("x", "a", "b")}
+    once = each_once(every)
+    # What is dropped is listed elsewhere with the same number: x by a is a by x.
+    assert (
+        row(every["a"].interactions, factor="x").difference
+        == row(once["x"].interactions, factor="a").difference
+    )
+    assert {f: e.interactions["factor"].tolist() for f, e in once.items()} == {
+        "x": ["a", "b"],
+        "a": ["b"],
+        "b": [],
+    }
+    for e in once.values():
+        assert e.interaction_draws.shape[1] == len(e.interactions)
+    # A contrast each, each within two levels of two others, and three interactions.
+    assert sum(e.n_contrasts for e in once.values()) == 3 + 12 + 3
 
 
 def test_costs_are_left_out_by_naming_factors():

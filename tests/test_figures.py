@@ -10,10 +10,10 @@ import pytest
 import toy
 from matplotlib.axes import Axes
 
-from poolkit import drawing, figures
+from poolkit import charts, drawing, figures
 from poolkit.agree import label_agreement
 from poolkit.bias import leave_out
-from poolkit.choose import best_set
+from poolkit.choose import best_set, tradeoff
 from poolkit.correlate import correlate
 from poolkit.disagree import disagree
 from poolkit.factors import matched
@@ -23,6 +23,7 @@ from poolkit.noise import noise_through
 from poolkit.pool import arrival, jaccard, pool
 from poolkit.resample import query_draws
 from poolkit.score import scores
+from poolkit.versus import versus
 
 HOSTILE = {"bm25": "$x_1$ ^{", "dense": "_lead", "hybrid": "<b>&\\frac"}
 
@@ -55,6 +56,8 @@ def world(rankings, families, queries=toy.QUERIES, human=toy.GRADES, judge=toy.J
         grown=grow(made, j, "nDCG@3"), orders=growth_orders(made, j, "nDCG@3", n_orders=6, rng=rng),
         noise=noise_through(runs, j, flips, "nDCG@3", n_worlds=8, rng=rng), best=best_set(js, "nDCG@3", draws=draws),
         matched=matched(js, catalogue, "nDCG@3", factor="size", draws=draws, factors=["size"]),
+        versus=versus(js, "nDCG@3", draws=draws),
+        tradeoff=tradeoff(best_set(js, "nDCG@3", draws=draws), catalogue, "size"),
         confusion=label_agreement(people, robot, rng=rng, n_resamples=10).agreement.confusion,
     )  # fmt: skip
 
@@ -81,7 +84,9 @@ def drawn(w):
         "tau": lambda **o: figures.plot_tau_growth(w.grown, **o),
         "fragile": lambda **o: figures.plot_fragile(w.orders, **o),
         "noise": lambda **o: figures.plot_noise(w.noise, **o),
-        "matched": lambda **o: figures.plot_matched(w.matched, **o),
+        "factors": lambda **o: charts.plot_factors({"size": w.matched}, **o),
+        "versus": lambda **o: charts.plot_versus(w.versus, **o),
+        "tradeoff": lambda **o: charts.plot_tradeoff(w.tradeoff, measure="nDCG@3", **o),
         "best": lambda **o: figures.plot_best(w.best, **o),
     }
 
@@ -328,14 +333,6 @@ def test_noise_follows_the_order_of_the_page(small):
     assert [x for x, _ in points(ax)] == [*systems["simulated"], *systems["observed"]]
     assert rows(figures.plot_noise(small.noise)) == ["dense", "bm25", "hybrid"]
     assert ax.get_xlabel() == "mean nDCG@3, robot (line: 95 % of simulated worlds)"
-
-
-def test_matched_names_levels_as_people_write_them(small):
-    ax = figures.plot_matched(small.matched)
-    table = small.matched.contrasts
-    assert rows(ax) == ["0 to 1 (1)", "0 to 2 (1)", "1 to 2 (1)"]
-    assert [x for x, _ in points(ax)] == list(table["difference"])
-    assert intervals(ax) == list(zip(table["low"], table["high"], strict=True))
 
 
 def test_best_fills_what_cannot_be_told_apart(small):

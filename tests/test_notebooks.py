@@ -10,7 +10,7 @@ import nbformat
 import papermill
 import pytest
 import toy
-from folders import DEGRADED, trec_folder
+from folders import DEGRADED, conflict_folder, trec_folder, without
 
 from poolkit.display import Html
 from poolkit.report import NOTEBOOKS
@@ -121,15 +121,63 @@ def test_no_file_of_a_report_is_written_twice():
     assert len(found) > 30
 
 
-@pytest.mark.parametrize("world", ["only queries and runs", "no human", "human only", "one system"])
+SAID = {  # what some page says in each poorer world, beside what `lacks` says on all
+    "no text": "(no text in this collection)",
+    "one family": "To leave systems out takes labels, two groups and a measure such as nDCG@10.",
+    "one system": "There is one system only, so there is no order to compare.",
+    "one query": "On one query it cannot be told from the others.",
+    "constant scores": "a side scores all systems alike, so their orders cannot be correlated.",
+    "no human": "Without human labels and a judge's on the same queries this cannot be known.",
+}
+
+
+@pytest.mark.parametrize("world", [*DEGRADED, "no text"])
 def test_every_notebook_runs_on_degraded_worlds(world, tmp_path):
     folder = toy.toy_folder(tmp_path / "toy")
-    DEGRADED[world][0](folder)
+    change, words = DEGRADED.get(world, (without("corpus.jsonl"), ""))
+    change(folder)
+    said = ""
     for name, notebook in BOOKS.items():
         shown = run(notebook, data=str(folder), collections=[str(folder)], out="", **FEW)
         assert shown, name
         assert all(isinstance(x, Html) for x in shown), name
         assert not any(re.search(r"\bnan\b|NaN|\bNone\b(?! has)", x.text) for x in shown), (name, world)
+        said += "\n".join(x.text for x in shown)
+    assert words in said
+    assert SAID.get(world, "") in said
+
+
+def test_one_measure_without_a_threshold(tmp_path):
+    folder = toy.toy_folder(tmp_path / "toy")
+    text = "\n".join(x.text for x in run(BOOKS["03-correlate"], data=str(folder), measures=["nDCG@3"], **FEW))
+    assert "Not shown (thresholds): this collection lacks what it needs." in text
+
+
+def test_a_conflict_is_taken_apart(tmp_path):
+    folder = conflict_folder(tmp_path / "conflict")
+    text = "\n".join(x.text for x in run(BOOKS["04-disagree"], data=str(folder), **FEW))
+    assert "1 conflict to take apart." in text
+    assert "good against bad, strong conflict: +1.0000 under human labels, -1.0000 under the judge." in text
+    assert "<b>About g1</b>." in text
+    plain = "\n".join(
+        x.text for x in run(BOOKS["04-disagree"], data=str(toy.toy_folder(tmp_path / "toy")), **FEW)
+    )
+    assert "There is no conflict. Shown is the strongest disagreement" in plain
+    assert "bm25 against dense, within human noise" in plain
+
+
+def test_what_choosing_shows(tmp_path):
+    folder = toy.toy_folder(tmp_path / "toy")
+    lines = ["system,family,mode,size,price"]
+    lines += ["bm25,lexical,sparse,1,3", "dense,neural,dense,1,2", "hybrid,neural,dense,2,1"]
+    toy.write_lines(folder / "systems.csv", lines)
+    config = (folder / "collection.toml").read_text(encoding="utf-8")
+    (folder / "collection.toml").write_text(f'factors = ["mode", "size"]\n{config}', encoding="utf-8")
+    text = "\n".join(x.text for x in run(BOOKS["08-choose"], data=str(folder), cost="price", **FEW))
+    assert "Of 3 pairs of systems, " in text
+    assert "would take the fewest queries: " in text
+    assert "2 contrasts and 0 interactions were looked at" in text
+    assert "hybrid has the least price (1) of the 3 systems in the best set" in text
 
 
 def test_without_labels_pages_say_so(tmp_path):

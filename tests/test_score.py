@@ -20,10 +20,11 @@ from poolkit.score import (
     label_counts,
     measure,
     numerators,
+    one_epoch,
     ratio,
     scores,
 )
-from poolkit.tables import DataError
+from poolkit.tables import DataError, runs_from
 
 NATIVE = (
     "P@1", "P@5", "P(rel=2)@5", "R@5", "R@100", "R(rel=2)@3", "AP", "AP@3", "AP@100", "AP(rel=2)@5", "nDCG",
@@ -104,6 +105,33 @@ def test_treccovid_has_the_official_leaderboard_to_four_decimals(treccovid):
     for m in ("AP", "Bpref"):
         assert off[m][whole].abs().max() < half, m
         assert off[m].max() < half, m
+    # Others agree where they happen to rank nothing relevant later: 13 and 12 in all.
+    assert [int((off[m].abs() < half).sum()) for m in ("AP", "Bpref")] == [13, 12]
+
+
+def test_what_the_leaderboard_adds_is_what_ranks_beyond_100_can_add(treccovid):
+    # Cut at 100, a run may lose the relevant documents that it ranked later. At most it lost all that it does not
+    # show, ranked at once: the official figures lie between its score and the score of the run so extended.
+    found, human, leaderboard = treccovid
+    relevant = human.relevance[human.relevance["relevance"] > 0].groupby("query_id")["doc_id"].apply(set)
+    longest = {}
+    for system in found.systems:
+        ranked = found.select([system]).frame()[["query_id", "doc_id", "rank"]]
+        rows = [ranked]
+        for query, shown in ranked.groupby("query_id")["doc_id"]:
+            if len(shown) >= 100:
+                more = sorted(relevant[query] - set(shown))
+                rows.append(
+                    pd.DataFrame({"query_id": query, "doc_id": more, "rank": 101 + np.arange(len(more))})
+                )
+        longest[system] = pd.concat(rows).assign(score=lambda t: -t["rank"])
+    extended = runs_from(longest, found.queries)
+    names = {"AP": "MAP", "Bpref": "bpref"}
+    low, high = (scores(r, grades_on(r, human), list(names)).means() for r in (found, extended))
+    for m, column in names.items():
+        official = pd.Series({s: float(leaderboard[s][column]) for s in found.systems})
+        assert (low[m] <= official + 0.5e-4 + 1e-9).all(), m
+        assert (official <= high[m] + 0.5e-4 + 1e-9).all(), m
 
 
 # ---- by hand, on the toy world
@@ -315,6 +343,21 @@ def test_the_epoch_names_the_judged_pairs_and_not_their_grades():
     more = grades({"q1": {"d1": 2, "d2": 1, "d4": 0, "d3": 0}, "q2": {"d4": 1, "d5": 2, "d1": 1, "d3": 0}})
     assert one.epoch == other.epoch != more.epoch
     assert scores(runs(), one, ["P@2"]).epoch == one.epoch
+
+
+def test_scores_of_two_epochs_are_not_mixed():
+    early = scores(runs(), grades({"q1": {"d1": 2}, "q2": {"d5": 2}}), ["P@2"])
+    late = scores(runs(), grades(), ["P@2"])
+    said = (
+        f"author: scores of two pool epochs ({early.epoch} and {late.epoch}) do not belong in one table, for other "
+        "pairs were judged. Score all systems again under the present labels."
+    )
+    with pytest.raises(DataError) as refused:
+        one_epoch(early, late)
+    assert str(refused.value) == said
+    one_epoch(late, late.on(["q1"]), scores(runs(), grades(), ["AP"]))
+    # Another judge's labels are another column, and may cover other pairs.
+    one_epoch(late, scores(runs(), grades_on(runs(), labels({"q1": {"d1": 1}}, "robot")), ["P@2"]))
 
 
 def test_selected_queries_keep_their_scores():

@@ -110,7 +110,16 @@ def test_one_seed_gives_the_same_draws(study):
 
 def test_score_table(study):
     table = score_table(study)
-    assert list(table.columns) == ["system", "nDCG@3", "P@3", "AP@3"]
+    assert list(table.columns) == [
+        "system", "nDCG@3", "nDCG@3 all 0", "nDCG@3 all top", "P@3", "P@3 all 0", "P@3 all top", "AP@3",
+        "AP@3 all 0", "AP@3 all top", "Judged@3", "epoch",
+    ]  # fmt: skip
+    # robot could not read q1 d4, which dense and hybrid rank: P@3 2/3 and 1/3 where it counts
+    top = table.set_index("system")["P@3 all top"].to_dict()
+    assert top == pytest.approx({"bm25": 1 / 2, "dense": 2 / 3 + 1 / 6, "hybrid": 1 / 3 + 1 / 6})
+    assert table["P@3 all 0"].tolist() == table["P@3"].tolist()
+    assert table.set_index("system").loc["dense", "Judged@3"] == pytest.approx((1 / 2 + 1) / 2)
+    assert set(table["epoch"]) == {study.judge_grades.epoch}
     assert table.set_index("system")["P@3"].to_dict() == pytest.approx(
         {"bm25": 1 / 2, "dense": 2 / 3, "hybrid": 1 / 3}
     )
@@ -119,3 +128,4 @@ def test_score_table(study):
     assert len(rows) == 6
     # hybrid has no ranking for q2
     assert rows.set_index(["system", "query_id"]).loc[("hybrid", "q2"), "P@3"] == 0
+    assert rows.set_index(["system", "query_id"]).loc[("hybrid", "q1"), "P@3 all top"] == 1

@@ -1,0 +1,95 @@
+"""Sentences about scores and choices: bounds, what carries a disagreement, any two systems, factors, cost."""
+
+from collections.abc import Mapping
+
+from poolkit.bounds import Bounds
+from poolkit.choose import BestSet, Tradeoff
+from poolkit.disagree import CONFLICT, STRONG, Disagreements
+from poolkit.display import Html, count, form, notes, percent, sentence
+from poolkit.factors import Matched
+from poolkit.versus import INCONCLUSIVE, TIE, WIN, Versus
+
+
+def bounds_story(*sides: Bounds | None) -> Html:
+    """What failed and unjudged documents could do to the leading measure."""
+    said = []
+    for found in sides:
+        if found is None:
+            continue
+        m = found.given.measures[0]
+        n, title = found.unjudged[m], found.given.title
+        if not n:
+            said.append(f"Under {title} every document that could count for {m} has a grade.")
+            continue
+        moved = (found.all_top.mean(m) - found.given.mean(m)).to_numpy()
+        said.append(
+            f"Under {title} {count(n, 'document')} that could count for {m} {form(n, 'has', 'have')} no grade. "
+            f"With all of them at 0 the means are those shown; with all at {found.top}, the top grade, means "
+            f"would move by {moved.min():+.3f} to {moved.max():+.3f}."
+        )
+    if not said:
+        return notes(["There are no labels yet, so no system has a score."])
+    return sentence(" ".join(said))
+
+
+def carried_story(found: Disagreements | None, shown: int) -> Html:
+    """Which disagreements are taken apart, and why these."""
+    if found is None or not shown:
+        return notes(["No pair of systems is ordered differently, so there is nothing to take apart."])
+    conflicts = len(found.verdict(CONFLICT, STRONG))
+    if not conflicts:
+        return sentence(
+            "There is no conflict. Shown is the strongest disagreement: the one of which human labels are most "
+            "certain, though not certain enough to call."
+        )
+    some = f" The strongest {shown:,} are shown." if shown < conflicts else ""
+    return sentence(f"{count(conflicts, 'conflict')} to take apart.{some}")
+
+
+def versus_story(found: Versus | None, best: BestSet | None) -> Html:
+    """How many pairs can be told apart, and how many queries the closest contenders would take."""
+    if found is None or not len(found.draws):
+        return notes(["To tell two systems apart takes labels, two systems and two queries."])
+    n, verdicts = len(found.pairs), found.counts
+    text = (
+        f"Of {count(n, 'pair')} of systems, {verdicts[WIN]:,} {form(verdicts[WIN])} decided, {verdicts[TIE]:,} "
+        f"{form(verdicts[TIE], 'is a tie', 'are ties')} within {found.margin:g} and {verdicts[INCONCLUSIVE]:,} "
+        f"{form(verdicts[INCONCLUSIVE], 'is', 'are')} inconclusive on {count(found.n_queries, 'query', 'queries')}."
+    )
+    closest = found.closest(best.best, best.systems) if best is not None else None
+    if best is not None and closest is not None:
+        text += (
+            f" Of those that cannot be told from {best.best}, {closest[0]} would take the fewest queries: "
+            f"{closest[1]:,}, at the difference and variance seen here and {percent(found.power, 0)} power."
+        )
+    return sentence(text)
+
+
+def factors_story(effects: Mapping[str, Matched]) -> Html:
+    """How many contrasts were looked at, and how many would miss zero by chance."""
+    tables = [t for e in effects.values() for t in (e.contrasts, e.interactions) if len(t)]
+    silent = [note for e in effects.values() for note in e.notes if not len(e.contrasts)]
+    if not tables:
+        return notes(silent or ["No column of systems.csv varies, so no factor can be weighed."])
+    n = sum(len(t) for t in tables)
+    level = next(iter(effects.values())).level
+    clear = sum(int(((t["low"] > 0) | (t["high"] < 0)).sum()) for t in tables)
+    contrasts = sum(len(e.contrasts) for e in effects.values())
+    return sentence(
+        f"{count(contrasts, 'contrast')} and {count(n - contrasts, 'interaction')} were looked at: {clear:,} of "
+        f"{count(n, 'interval')} {form(clear, 'lies', 'lie')} wholly beside zero; by chance alone about "
+        f"{(1 - level) * n:.0f} would." + "".join(f" {note[0].upper()}{note[1:]}." for note in silent)
+    )
+
+
+def tradeoff_story(found: Tradeoff | None) -> Html:
+    """Which system of the best set costs least."""
+    if found is None:
+        return notes(["No cost column was chosen. Choose one with: poolkit report DATA -p cost=COLUMN"])
+    if found.pick is None:
+        return notes([f"{note[0].upper()}{note[1:]}." for note in found.notes])
+    table, row = found.table, list(found.table.index).index(found.pick)
+    cost, mean = (float(table[c].to_numpy()[row]) for c in ("cost", "mean"))
+    inside = count(int(table["in_set"].sum()), "system")
+    text = f"{found.pick} has the least {found.cost} ({cost:g}) of the {inside} in the best set"
+    return sentence(f"{text}, with a mean of {mean:.3f}." + "".join(f" Left out: {x}." for x in found.notes))
