@@ -51,10 +51,11 @@ def versus_story(found: Versus | None, best: BestSet | None) -> Html:
     if found is None or not len(found.draws):
         return notes(["To tell two systems apart takes labels, two systems and two queries."])
     n, verdicts = len(found.pairs), found.counts
+    wins, ties, open_ = (verdicts[v] for v in (WIN, TIE, INCONCLUSIVE))
     text = (
-        f"Of {count(n, 'pair')} of systems, {verdicts[WIN]:,} {form(verdicts[WIN])} decided, {verdicts[TIE]:,} "
-        f"{form(verdicts[TIE], 'is a tie', 'are ties')} within {found.margin:g} and {verdicts[INCONCLUSIVE]:,} "
-        f"{form(verdicts[INCONCLUSIVE], 'is', 'are')} inconclusive on {count(found.n_queries, 'query', 'queries')}."
+        f"Of {count(n, 'pair')} of systems, {wins:,} {form(wins)} decided, each by itself, {ties:,} "
+        f"{form(ties, 'is a tie', 'are ties')} within {found.margin:g} and {open_:,} {form(open_)} inconclusive on "
+        f"{count(found.n_queries, 'query', 'queries')}."
     )
     closest = found.closest(best.best, best.systems) if best is not None else None
     if best is not None and closest is not None:

@@ -10,7 +10,7 @@ from poolkit.agree import LabelAgreement
 from poolkit.choose import BestSet, Tradeoff, tradeoff
 from poolkit.collection import Collection
 from poolkit.correlate import Correlation
-from poolkit.display import count, form, listed_rows
+from poolkit.display import count, form, level, listed_rows
 from poolkit.factors import Matched
 from poolkit.labels import Labels, grades_on
 from poolkit.noise import Rankings
@@ -197,7 +197,7 @@ def contrasts_table(effects: dict[str, Matched]) -> pd.DataFrame | None:
     found = [e.contrasts.assign(factor=name) for name, e in effects.items() if len(e.contrasts)]
     if not found:
         return None
-    table = pd.concat(found, ignore_index=True)
+    table = _named_levels(pd.concat(found, ignore_index=True))
     return table[["factor", *table.columns.drop("factor")]]
 
 
@@ -206,8 +206,14 @@ def interactions_table(effects: dict[str, Matched]) -> pd.DataFrame | None:
     found = [e.interactions.assign(of=name) for name, e in effects.items() if len(e.interactions)]
     if not found:
         return None
-    table = pd.concat(found, ignore_index=True)
+    table = _named_levels(pd.concat(found, ignore_index=True))
     return table[["of", *table.columns.drop("of")]]
+
+
+def _named_levels(table: pd.DataFrame) -> pd.DataFrame:
+    """Levels as people write them: 64, not 64.0."""
+    ends = [c for c in ("from_level", "to_level", "level_a", "level_b") if c in table]
+    return table.assign(**{c: table[c].map(level) for c in ends})
 
 
 def tradeoff_of(study: Study, best: BestSet | None, cost: str) -> Tradeoff | None:

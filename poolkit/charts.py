@@ -51,8 +51,8 @@ def plot_versus(found: Versus, *, ax: Axes | None = None) -> Axes:
     side = float(np.clip(0.24 * len(names) + 2.5, 4, 12))
     ax = axes(ax, side, side)
     ax.imshow(shown, cmap=ListedColormap(list(colours.values())), vmin=-0.5, vmax=3.5)
-    ax.grid(visible=False)
     drawing.name_rows(ax, names)
+    ax.grid(visible=False)
     few = len(names) <= drawing.MOST_LABELS
     ax.set_xticks(np.arange(len(names)) if few else [], names if few else [], rotation=90)
     ax.tick_params(axis="x", labelsize=9 if len(names) <= 30 else 7.5 if len(names) <= 80 else 5.5)

@@ -48,9 +48,9 @@ def test_any_two_systems():
     found, best = versus(world(), "P@1", draws=draws()), best_set(world(), "P@1", draws=draws())
     needed = found.closest("b", ["c"])[1]
     assert advice.versus_story(found, best).text == (
-        "Of 6 pairs of systems, 2 are decided, 1 is a tie within 0.001 and 3 are inconclusive on 4 queries. Of those "
-        f"that cannot be told from b, c would take the fewest queries: {needed:,}, at the difference and variance "
-        "seen here and 80 % power."
+        "Of 6 pairs of systems, 2 are decided, each by itself, 1 is a tie within 0.001 and 3 are inconclusive on 4 "
+        f"queries. Of those that cannot be told from b, c would take the fewest queries: {needed:,}, at the difference "
+        "and variance seen here and 80 % power."
     )
     assert advice.versus_story(found, None).text.endswith("are inconclusive on 4 queries.")
     one = versus(world({"a": [0.1], "b": [0.9]}), "P@1", draws=draws(1))

@@ -171,6 +171,9 @@ def test_contrasts_and_interactions(study):
     assert list(table.columns)[:4] == ["factor", "from_level", "to_level", "n_pairs"]
     assert table["factor"].tolist() == ["mode"] * 3
     assert boards.interactions_table(effects) is None  # one factor alone
+    sizes = effects["mode"].contrasts.assign(from_level=64.0, to_level=np.nan)
+    named = boards.contrasts_table({"size": dataclasses.replace(effects["mode"], contrasts=sizes)})
+    assert named[["from_level", "to_level"]].iloc[0].tolist() == ["64", "(empty)"]
     assert boards.contrasts_table({}) is None
 
 

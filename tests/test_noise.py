@@ -9,7 +9,8 @@ import pytest
 import toy
 
 from poolkit.compare import kendall, spearman
-from poolkit.labels import grades_on
+from poolkit.formats import read_qrels
+from poolkit.labels import grades_on, labels_from
 from poolkit.noise import noise_through, rankings
 from poolkit.resample import mean_draws, query_draws
 from poolkit.score import as_qrels, scores
@@ -214,3 +215,50 @@ def test_real_noise(dl21):
     close, far = found.pairs[found.pairs["gap"] < 0.005], found.pairs[found.pairs["gap"] > 0.05]
     assert close["turned"].mean() > 0.2
     assert far["turned"].max() < 0.01
+
+
+# cases/README.md: Spearman and Kendall of nDCG@10 under people and under each of these.
+@pytest.mark.parametrize(
+    ("name", "rho", "tau"),
+    [
+        ("gpt4o.umbrela", 0.993, 0.939),
+        ("gpt4.umbrela", 0.990, 0.924),
+        ("gpt4o.binary", 0.986, 0.906),
+        ("gpt4.binary", None, None),  # no figure there: only that it is a ranking like the others
+        ("llama32.binary", 0.933, 0.783),
+    ],
+)
+def test_five_real_label_sets(dl21, name, rho, tau):
+    runs, given, _ = dl21
+    left, right = (scores(runs, grades_on(runs, given[n]), ["nDCG@10"]) for n in ("human", name))
+    found = rankings(left, right, "nDCG@10", n_resamples=200, rng=rng())
+    assert len(found.pairs) == 1953
+    if rho is None:
+        assert 0.9 < found.rho.value < 0.993
+    else:
+        assert (round(found.rho.value, 3), round(found.tau.value, 3)) == (rho, tau)
+    # Each set of labels as a judge's second reading, over the whole pool.
+    matrix = judges(given["gpt4o.umbrela"], given[name], n_resamples=10, rng=rng()).flip_matrix
+    grades = grades_on(runs, given["gpt4o.umbrela"])
+    worlds = noise_through(runs, grades, matrix, "nDCG@10", n_worlds=50, rng=rng())
+    if name == "gpt4o.umbrela":
+        assert worlds.pairs["turned"].max() == 0  # it repeats itself without a flip
+    else:
+        assert worlds.pairs["turned"].max() > 0.25
+        assert 0.5 < worlds.tau.value < 1
+
+
+def test_real_prompts_pushed_through_the_whole_pool(cases, dl21):
+    runs, given, _ = dl21
+    files = (cases / "judge-noise" / f"gpt-4o.prompt{n}.qrels.gz" for n in (0, 12))
+    one, two = (labels_from(read_qrels(f).strict(), f.name, human=False) for f in files)
+    matrix = judges(one, two, n_resamples=10, rng=rng()).flip_matrix
+    grades = grades_on(runs, given["gpt4o.umbrela"])
+    found = noise_through(runs, grades, matrix, "nDCG@10", n_worlds=1_000, rng=rng())
+    assert found.means.shape == (1_000, 63)
+    assert found.notes == ()
+    # Another prompt turns close pairs about as often as a coin, and wide ones never.
+    pairs = found.pairs
+    assert pairs.loc[pairs["gap"] < 0.005, "turned"].mean() > 0.25
+    assert pairs.loc[pairs["gap"] > 0.1, "turned"].max() < 0.01
+    assert 0.8 < found.tau.value < 0.99
