@@ -5,7 +5,7 @@ import dataclasses
 import pandas as pd
 import pytest
 import toy
-from folders import conflict_folder
+from folders import conflict_folder, trec_folder
 
 from poolkit import analyse, exhibits
 from poolkit.study import open_study
@@ -102,8 +102,6 @@ def test_nothing_to_show(study):
 
 
 def test_real_conflicts(cases, tmp_path):
-    from folders import trec_folder
-
     # llama3.2 grades the pool so differently that people contradict it surely.
     study = open_study(trec_folder(cases / "dl21", tmp_path / "dl21", judge="llama32.binary"))
     found = analyse.disagreements(study, n_resamples=1_000)
