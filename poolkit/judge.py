@@ -1,8 +1,10 @@
 """Fill a pool with judgments; the only room that spends money."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -13,6 +15,10 @@ from poolkit.store import Store
 from poolkit.tables import DataError
 from poolkit.tally import ledger
 from poolkit.waiting import waiting_of
+
+if TYPE_CHECKING:
+    from poolkit.filling import Filling
+    from poolkit.local import Local
 
 __all__ = [
     "Forecast",
@@ -88,6 +94,10 @@ def fill(
         )
     if max_usd is not None and not max_usd > 0:
         raise ValueError(f"max_usd is {max_usd}; it must be above 0.")
+    if batch and judge.kind == "likelihood":
+        raise ValueError(
+            f"judge {judge.name!r} runs on this machine: there is no batch service. Leave out --batch."
+        )
     with Store(cache_folder, judgments_path) as store:
         plan = plan_of(judge, pairs, store.records, replicate=replicate, retry_failed=retry_failed)
         if plan.copies:
@@ -103,13 +113,11 @@ def fill(
         key = os.environ.get(judge.key_env, "").strip() if judge.key_env else ""
         if judge.key_env and not key:
             raise DataError(f"judge {judge.name!r}: no key. Set the environment variable {judge.key_env}.")
-        from poolkit.batch import BatchWorkers  # loads the openai client, slowly: only where calls are made
-        from poolkit.workers import Workers
-
         meter = Meter(total, progress)
-        workers = (BatchWorkers if batch else Workers)(
-            judge, pairs, store, plan.todo, replicate=replicate, key=key, max_usd=max_usd, meter=meter
-        )
+        workers = _workers(
+            judge, pairs, store, plan.todo, cache_folder,
+            replicate=replicate, key=key, max_usd=max_usd, batch=batch, meter=meter,
+        )  # fmt: skip
         workers.run()
     failed = {status: n for status, n in meter.counts.items() if status != "ok"}
     return Outcome(
@@ -122,3 +130,19 @@ def fill(
         stopped=workers.halt,
         notes=tuple(workers.notes),
     )
+
+
+def _workers(
+    judge: Judge, pairs: pd.DataFrame, store: Store, todo: Sequence[list[int]], folder: Path, *,
+    replicate: int, key: str, max_usd: float | None, batch: bool, meter: Meter,
+) -> "Filling | Local":  # fmt: skip
+    """Who works through the pairs; loaded, slowly, only where there is work."""
+    if judge.kind == "likelihood":
+        from poolkit.local import Local
+
+        return Local(judge, pairs, store, todo, replicate=replicate, meter=meter, folder=folder)
+    from poolkit.batch import BatchWorkers
+    from poolkit.workers import Workers
+
+    kind: type[Filling] = BatchWorkers if batch else Workers
+    return kind(judge, pairs, store, todo, replicate=replicate, key=key, max_usd=max_usd, meter=meter)

@@ -11,7 +11,7 @@ import pandas as pd
 from poolkit import tally
 from poolkit.collection import Collection, read_collection
 from poolkit.display import count
-from poolkit.identity import BUILT_IN, Judge, judge_from
+from poolkit.identity import BUILT_IN, FILLED, Judge, judge_from
 from poolkit.judge import Outcome, explain, fill, forecast
 from poolkit.pool import Pool, pool
 from poolkit.records import no_records, read_records
@@ -236,7 +236,7 @@ def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]
     if mine is None:
         return f"poolkit judge {folder} --dry-run"
     settings = collection.config["judges"].get(chosen, {} if chosen in BUILT_IN else {"kind": "none"})
-    if settings.get("kind", "endpoint") != "endpoint" and mine["unjudged"] + mine["failed"]:
+    if settings.get("kind", "endpoint") not in FILLED and mine["unjudged"] + mine["failed"]:
         open_pairs = count(mine["unjudged"] + mine["failed"], "pair")
         return f"grade {open_pairs} in judgments/{chosen}.jsonl, where {chosen} is graded outside poolkit"
     if mine["batches_waiting"]:

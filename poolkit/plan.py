@@ -12,7 +12,7 @@ from poolkit.picture import PictureTokens, picture_tokens
 from poolkit.price import REPLY_TOKENS, token_counts
 from poolkit.records import copied, newest, no_records, read_records
 
-CALL_SECONDS = 1.5  # a forecast's guess
+CALL_SECONDS = {"endpoint": 1.5, "likelihood": 0.4}  # a forecast's guess
 FRAME_TOKENS = 50  # fences and the chat's own marks
 SAMPLE = 300  # texts whose tokens are counted
 
@@ -97,8 +97,8 @@ def forecast(
     Notes
     -----
     Input tokens are counted in o200k_base on some 300 of the pairs and scaled by length; a reply is taken
-    as 60 tokens, a page image by its size as `picture_tokens` says, and a call as 1.5 s. Provider-side
-    caching and replies asked for twice are not foreseen.
+    as 60 tokens, a page image by its size as `picture_tokens` says, a call as 1.5 s, a likelihood as 0.4 s.
+    Provider-side caching and replies asked for twice are not foreseen.
     """
     prompt, replicate = prompt_of(judge), checked_replicate(replicate)
     known = judgments_path is not None and Path(judgments_path).exists()
@@ -118,12 +118,12 @@ def forecast(
     per_character = sum(token_counts(texts)) / sum(map(len, texts))
     seen = sum(picture.likely for picture in pictures)
     tokens_in = round(per_character * characters) + seen + FRAME_TOKENS * calls
-    tokens_out = REPLY_TOKENS * calls
+    tokens_out = REPLY_TOKENS * calls if judge.kind == "endpoint" else 0
     usd = judge.price.usd(tokens_in, 0, tokens_out) if judge.price else None
     if batch:
         factor = judge.batch.price_factor
         return Forecast(calls, tokens_in, tokens_out, None if usd is None else usd * factor, 24 * 60.0)
-    paces = [calls * CALL_SECONDS / 60 / judge.concurrency]
+    paces = [calls * CALL_SECONDS[judge.kind] / 60 / judge.concurrency]
     if judge.requests_per_minute:
         paces.append(calls / judge.requests_per_minute)
     if judge.tokens_per_minute:

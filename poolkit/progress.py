@@ -68,6 +68,29 @@ def rest(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
+def in_thread(work: Callable[[], None], interrupt: Callable[[], None]) -> None:
+    """Do work in a thread of its own; Ctrl-C and SIGTERM do not break into it but call `interrupt`."""
+    errors, over = list[BaseException](), threading.Event()
+
+    def whole() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            over.set()
+
+    with on_sigterm(interrupt):
+        threading.Thread(target=whole, name="poolkit-judge", daemon=True).start()
+        while not over.is_set():  # Thread.join forgets a thread that Ctrl-C interrupts it on (bpo-45274)
+            try:
+                over.wait(0.2)
+            except KeyboardInterrupt:
+                interrupt()
+    if errors:
+        raise errors[0]
+
+
 @contextmanager
 def on_sigterm(act: Callable[[], None]) -> Iterator[None]:
     """Act on SIGTERM instead of dying of it, where this is the main thread and nobody ignores it."""

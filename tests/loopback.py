@@ -83,6 +83,7 @@ class Loopback:
         self.keys: set[str] = set()
         self.paths: set[str] = set()
         self.answered: Counter[str] = Counter()  # user message -> completions sent
+        self.on_sent: Callable[[bytes, Say], None] = lambda data, say: None  # a whole reply has left
         self.inside = self.widest = 0
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -162,6 +163,8 @@ class Loopback:
                 "\r\n".join([*lines, "", ""]).encode() + body[: len(body) // 2 if say.half else len(body)]
             )
             await writer.drain()
+            if not say.half:
+                self.on_sent(data, say)
             if isinstance(say.body, dict) and say.body.get("choices") and not say.half:
                 self.answered[json.dumps(json.loads(data)["messages"][-1]["content"])] += 1
             return not say.half

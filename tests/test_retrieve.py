@@ -1,4 +1,4 @@
-"""Runs from a corpus: BM25, dense, fusion, their files, and the likelihood grader."""
+"""Runs from a corpus: BM25, dense, fusion, and their files."""
 
 import gzip
 import importlib.util
@@ -16,7 +16,6 @@ from poolkit.formats import read_run
 from poolkit.retrieve import catalogue, retrieve, retrieve_folder, systems_from
 from poolkit.retrieve import encoders as enc
 from poolkit.retrieve.folder import read_systems, write_run
-from poolkit.retrieve.likelihood import auc, graded, log_odds, thresholds
 from poolkit.retrieve.ranking import Ranking, best, bm25, cosines, fused, id_order
 from poolkit.retrieve.vectors import endpoint, truncated
 from poolkit.tables import DataError
@@ -380,96 +379,6 @@ def test_systems_toml_absent_or_broken(tmp_path):
     (tmp_path / "systems.toml").write_text("[systems\n")
     with pytest.raises(DataError, match=r"systems.toml: .*line 1"):
         read_systems(tmp_path / "systems.toml")
-
-
-# The likelihood grader
-
-
-def test_thresholds_that_part_the_grades_are_found():
-    scores = np.array([0.0, 0.1, 0.2, 0.9, 1.0, 2.0, 2.2])
-    grades = np.array([0, 0, 0, 1, 1, 2, 2])
-    low, high = thresholds(scores, grades)
-    assert (low, high) == (pytest.approx(0.55), pytest.approx(1.5))
-    assert graded(scores, low, high).tolist() == grades.tolist()
-    assert graded(np.array([low, high]), low, high).tolist() == [1, 2]
-
-
-def test_thresholds_are_the_best_by_kappa():
-    metrics = pytest.importorskip("sklearn.metrics")
-    rng = np.random.default_rng(3)
-    grades = rng.integers(0, 3, 25)
-    scores = grades + rng.normal(0, 1.0, 25)
-
-    def kappa(low, high):
-        return metrics.cohen_kappa_score(
-            grades, graded(scores, low, high), labels=[0, 1, 2], weights="quadratic"
-        )
-
-    value = np.sort(scores)
-    cuts = (value[1:] + value[:-1]) / 2
-    most = max(kappa(a, b) for i, a in enumerate(cuts) for b in cuts[i + 1 :])
-    assert kappa(*thresholds(scores, grades)) == pytest.approx(most, abs=1e-12)
-
-
-def test_thresholds_refuse_what_cannot_be_fitted():
-    with pytest.raises(DataError, match="need grades 0, 1, 2, at least two of them"):
-        thresholds(np.array([1.0, 2.0, 3.0]), np.array([1, 1, 1]))
-    with pytest.raises(DataError, match="need grades 0, 1, 2"):
-        thresholds(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 3]))
-    with pytest.raises(DataError, match="need three different scores; found 2"):
-        thresholds(np.array([1.0, 2.0, 2.0]), np.array([0, 1, 2]))
-
-
-def test_auc_by_hand():
-    # Relevant 0.5 and 0.9 against 0.1 and 0.5: 1 + 1/2 + 1 + 1 of 4 pairs.
-    scores, relevant = np.array([0.5, 0.9, 0.1, 0.5]), np.array([True, True, False, False])
-    assert auc(scores, relevant) == 3.5 / 4
-    assert np.isnan(auc(scores, np.ones(4, dtype=bool)))
-
-
-class Echo:
-    """A language model by hand: of 256 letters, one that was read before is ten times as likely."""
-
-    def __init__(self, *_, **__):
-        self.read, self.n_tokens, self.scores = [], 0, np.zeros((512, 256))
-
-    def reset(self):
-        self.n_tokens = 0
-
-    def tokenize(self, text, add_bos=True):
-        return list(text)
-
-    def eval(self, tokens):
-        for token in tokens:
-            self.read = [*self.read[: self.n_tokens], token]
-            weight = np.where(np.isin(np.arange(256), self.read), 10.0, 1.0)
-            self.scores[self.n_tokens] = np.log(weight)
-            self.n_tokens += 1
-
-
-def test_log_odds_by_hand(monkeypatch):
-    module = type("llama_cpp", (), {"Llama": Echo})
-    monkeypatch.setitem(sys.modules, "llama_cpp", module)
-    titles = ["y", "y", "a" * 500]
-    pairs = pd.DataFrame({"query": ["yy", "b", "yy"], "title": titles, "text": "x"}, index=[7, 8, 9])
-    found = log_odds(pairs, model="none")
-    # "Question:" has 9 letters, so " ", "y", "y" have 1/(256 + 9*9), 1/(256 + 9*10), 10/(256 + 9*11) alone.
-    # After "y", newline, "x" there are 12: 1/(256 + 9*12), and then with the space 10/(256 + 9*13) twice.
-    alone = np.log([1 / 337, 1 / 346, 10 / 355]).mean()
-    after = np.log([1 / 364, 10 / 373, 10 / 373]).mean()
-    assert found["score"][7] == pytest.approx(after - alone)
-    assert found["score"][8] == pytest.approx(
-        np.log([1 / 364, 1 / 373]).mean() - np.log([1 / 337, 1 / 346]).mean()
-    )
-    # 500 letters, newline, x and the 11 of the tail: 513 of which 113 are cut, the tail is kept.
-    assert found["cut"].tolist() == [0, 0, 113]
-    assert found["tokens"].tolist() == [14 + 3, 14 + 2, 400 + 3]
-
-
-def test_a_missing_llama_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "llama_cpp", None)
-    with pytest.raises(DataError, match=r"llama-cpp-python is not installed. Run: pip install"):
-        log_odds(pd.DataFrame({"query": ["q"], "title": ["t"], "text": ["x"]}), model="none")
 
 
 # What a folder already holds

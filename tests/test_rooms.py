@@ -11,9 +11,10 @@ PACKAGE = Path(poolkit.__file__).parent
 LAYERS = [
     ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing"],
     ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "display"],
-    ["formats", "store", "identity", "endpoint", "score", "compare", "states", "tally"],
-    ["parts", "imports", "plan", "replies", "filling", "bulk", "bounds"],
-    ["workers", "parcels"],
+    ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "tally"],
+    ["identity", "llama", "parts", "imports", "bounds"],
+    ["plan", "replies", "filling", "bulk"],
+    ["workers", "local", "parcels"],
     ["batch"],
     ["collection", "judge"],
     [
@@ -30,7 +31,7 @@ LAYERS = [
         "versus",
     ],
     ["figures", "charts", "story", "advice", "study"],
-    ["analyse", "boards", "check", "exhibits", "ledger", "merge", "page", "render"],
+    ["analyse", "boards", "check", "exhibits", "ledger", "merge", "fit", "page", "render"],
     ["document", "summary", "report"],
     ["cli"],
 ]
