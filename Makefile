@@ -22,6 +22,7 @@ lab: .venv/report.ok
 
 bench: .venv/test.ok
 	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/judging.py
 
 campaign: .venv/test.ok
 	$(BIN)/python tests/campaign.py

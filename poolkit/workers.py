@@ -62,8 +62,11 @@ class Workers(Filling):
             except Stop as stop:
                 self.halt = self.halt or str(stop)
                 return
-            others = self.pairs.iloc[positions[1:]] if positions[1:] else self.pairs.iloc[:0]
-            self._keep(record, zip(others["query_id"], others["doc_id"], strict=True))
+            others: list[tuple[str, str]] = []
+            if len(positions) > 1:  # slow to look up, and rare
+                twins = self.pairs.iloc[positions[1:]]
+                others = list(zip(twins["query_id"], twins["doc_id"], strict=True))
+            self._keep(record, others)
             self.in_a_row = self.in_a_row + 1 if record["status"] == "endpoint" else 0
             if self.in_a_row >= GIVE_UP:
                 self.halt = self.halt or f"{GIVE_UP} calls in a row failed: {record['note']}"

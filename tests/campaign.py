@@ -114,9 +114,9 @@ def serve(folder: Path, *, share: float, seed: int, latency: float) -> None:
         }
         return says[kind]
 
-    def sent(request: dict[str, Any], say: Say) -> None:
+    def sent(data: bytes, say: Say) -> None:
         if isinstance(say.body, dict) and "relevance" in json.dumps(say.body):
-            diary.note(f"sent {document_of(request['messages'])}")
+            diary.note(f"sent {document_of(json.loads(data)['messages'])}")
 
     with Loopback(plan, latency=latency) as server:
         server.on_sent = sent
@@ -130,10 +130,10 @@ def judge(folder: Path, url: str, life: int, n: int, *, quick: bool) -> None:
     from poolkit.judge import fill, judge_from
     from poolkit.progress import Meter
 
-    diary, read, add = Diary(folder / f"life-{life}.txt"), ep.Endpoint._read, Meter.add
+    diary, paid, add = Diary(folder / f"life-{life}.txt"), ep.Endpoint._paid, Meter.add
 
-    def noted_read(self: Any, reply: Any, body: Any) -> Any:
-        answer = read(self, reply, body)
+    async def noted_paid(self: Any, body: Any, tokens: int) -> Any:
+        answer = await paid(self, body, tokens)
         if "relevance" in (answer.text or ""):
             diary.note(f"got {document_of(body['messages'])}")
         return answer
@@ -142,7 +142,7 @@ def judge(folder: Path, url: str, life: int, n: int, *, quick: bool) -> None:
         diary.note(*(f"shown {r['doc_id']}" for r in records if r["status"] == "ok"))
         add(self, records, *more)
 
-    ep.Endpoint._read, Meter.add = noted_read, noted_add  # type: ignore[method-assign]
+    ep.Endpoint._paid, Meter.add = noted_paid, noted_add  # type: ignore[method-assign]
     if quick:
         ep._BACKOFF = lambda state: 0.01  # type: ignore[assignment]
     os.environ["CAMPAIGN_KEY"] = KEY

@@ -30,3 +30,22 @@ def test_a_campaign_of_faults_and_deaths(tmp_path):
     assert (found.lost, found.twice, found.wrong) == (0, 0, 0)
     assert found.undelivered + found.unwritten <= 4 * campaign.CONCURRENCY
     assert set(found.requests) == {"grade", *campaign.FAULTS}
+
+
+@pytest.mark.parametrize("transport", ["aiohttp", "default"])
+def test_the_benchmark_measures_what_it_says(transport, monkeypatch):
+    import openai
+    from benchmarks import judging
+
+    ours, used = openai.DefaultAioHttpClient, []
+    theirs = openai.DefaultAsyncHttpxClient
+    monkeypatch.setattr(
+        openai, "DefaultAioHttpClient", lambda **given: used.append("aiohttp") or ours(**given)
+    )
+    monkeypatch.setattr(
+        openai, "DefaultAsyncHttpxClient", lambda **given: used.append("default") or theirs(**given)
+    )
+    with judging.server(0.001) as url:
+        found = judging.fill_once(url, transport, 40, 8)
+    assert used == [transport]
+    assert found["seconds"] > 0
