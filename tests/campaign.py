@@ -3,9 +3,9 @@
 `make campaign` runs it at length, the suite a little of it. The server lives in a process of its own,
 gives one grade to one content for ever, and draws a fault for each request: 429, 500, a torn connection, a
 call that hangs, garbage, a filtered reply. The judge is `poolkit.judge.fill` in another process, killed with
-SIGKILL at random moments and started again. The server notes what it was asked and what it sent; the judge
-notes each grade as it arrives and each pair as it is shown as done; and after each life its files are read
-as they lie. From these the figures follow:
+SIGKILL at random moments and started again: forked, from a process that has imported all. The server notes
+what it was asked and what it sent; the judge notes each grade as it arrives and each pair as it is shown as
+done; and after each life its files are read as they lie. From these the figures follow:
 
 judged       pairs with a grade in the end
 failed       pairs without one in the end
@@ -23,12 +23,15 @@ import argparse
 import json
 import os
 import random
+import select
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import zlib
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -148,7 +151,6 @@ def judge(folder: Path, url: str, life: int, n: int, *, quick: bool) -> None:
     os.environ["CAMPAIGN_KEY"] = KEY
     settings = {"model": MODEL, "base_url": url, "key_env": "CAMPAIGN_KEY", "timeout": 1.0,
                 "price": {"input": 2, "output": 8}, "concurrency": CONCURRENCY}  # fmt: skip
-    print("begun", flush=True)
     left = 1
     for _ in range(50):  # rounds, as a user would run it again until nothing is failed
         if not left:
@@ -158,7 +160,27 @@ def judge(folder: Path, url: str, life: int, n: int, *, quick: bool) -> None:
             judgments_path=folder / "judgments" / "j.jsonl", retry_failed=True, progress=False,
         )  # fmt: skip
         left = outcome.remaining + sum(outcome.failed.values())
-    print(left, flush=True)
+    os.write(1, f"left {left}\n".encode())
+
+
+def nurse(folder: Path, url: str, n: int, *, quick: bool) -> None:
+    """Start a life for each line on stdin, by fork: what takes long to import is imported once."""
+    import openai  # noqa: F401
+
+    import poolkit.judge
+    import poolkit.workers  # noqa: F401
+
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            try:
+                judge(folder, url, int(line), n, quick=quick)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        os.write(1, f"{pid}\n".encode())
+        os.write(1, f"ended {os.waitpid(pid, 0)[1]}\n".encode())
 
 
 def on_disk(folder: Path) -> dict[str, int]:
@@ -203,7 +225,8 @@ def run(
     n : int
         Pairs.
     kills : int
-        Deaths by SIGKILL, each up to `life_s` seconds after the judge has begun.
+        Deaths by SIGKILL: three of four up to `life_s` seconds after an answer was received, the others up to
+        `life_s` seconds after the judge has begun.
     seed : int
         Of the faults and the moments.
     share : float
@@ -213,49 +236,33 @@ def run(
     life_s : float
     """
     start, rng, figures = time.monotonic(), random.Random(seed), Figures(n, 0)
-    program = [sys.executable, __file__]
-    options = ["--share", str(share), "--seed", str(seed), "--latency", "0.01"]
-    server = subprocess.Popen(
-        [*program, "serve", str(folder), *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert server.stdout
+    options = ["--share", str(share), "--seed", str(seed), "--latency", "0.01", "--pairs", str(n)]
+    options += ["--quick"] if quick else []
+    server = _started("serve", folder, *options)
     url = server.stdout.readline().strip()
+    nursery = _started("nursery", folder, *options, "--url", url)
     known: dict[str, tuple[int, int]] = {}  # document -> since when its grade was held, and the grade
     try:
-        left = -1
-        while left or figures.kills < kills:
-            asked = [
-                *program,
-                "judge",
-                str(folder),
-                "--url",
-                url,
-                "--life",
-                str(figures.lives),
-                "--pairs",
-                str(n),
-            ]
-            process = subprocess.Popen(
-                [*asked, *(["--quick"] if quick else [])], stdout=subprocess.PIPE, text=True
-            )
-            assert process.stdout
-            assert process.stdout.readline() == "begun\n"
+        left = n
+        while left:
+            pid = _said(nursery, f"{figures.lives}\n")
             killed = False
             if figures.kills < kills:
-                try:
-                    process.wait(rng.uniform(0, life_s))
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    killed = True
+                if rng.random() < 0.75:  # else also while the store opens and the pairs are planned
+                    _wait_for_an_answer(folder / f"life-{figures.lives}.txt", nursery)
+                killed = not select.select([nursery.stdout], [], [], rng.uniform(0, life_s))[0]
+                if killed:
+                    os.kill(int(pid), signal.SIGKILL)
                     figures.kills += 1
-            said = process.communicate()[0]
-            assert killed or process.returncode == 0
-            left = -1 if killed else int(said)
+            said = dict(
+                [nursery.stdout.readline().split()] + ([] if killed else [nursery.stdout.readline().split()])
+            )
+            assert (said["ended"] == str(int(signal.SIGKILL))) if killed else (said["ended"] == "0")
+            left = n if killed else int(said["left"])
             _after(folder, figures, known, killed=killed)
-            assert figures.lives < 3 * kills + 100, "it does not come to an end"
-            if not left and figures.kills < kills:
-                break  # nothing is left to be killed at
+            assert figures.lives <= kills + 1, "a life ended with something left"
     finally:
+        nursery.communicate()
         server.communicate()
     final = {doc_id: grade for doc_id, (_, grade) in known.items()}
     book, truth = read_diary(folder / "server.txt"), dict[str, int]()
@@ -273,6 +280,26 @@ def run(
     figures.undelivered = sum(line[1] == "sent" for line in book) - got
     figures.seconds = round(time.monotonic() - start, 1)
     return figures
+
+
+def _started(what: str, folder: Path, *options: str) -> subprocess.Popen[str]:
+    """One of the processes, with pipes."""
+    program = [sys.executable, __file__, what, str(folder), *options]
+    return subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+
+
+def _said(process: subprocess.Popen[str], line: str) -> str:
+    """What a process answers to a line."""
+    process.stdin.write(line)
+    process.stdin.flush()
+    return process.stdout.readline().strip()
+
+
+def _wait_for_an_answer(diary: Path, nursery: subprocess.Popen[str]) -> None:
+    """Wait until this life has received something, or is over."""
+    while not (diary.exists() and diary.stat().st_size):
+        if select.select([nursery.stdout], [], [], 0.005)[0]:
+            return
 
 
 def _after(folder: Path, figures: Figures, known: dict[str, tuple[int, int]], *, killed: bool) -> None:
@@ -294,7 +321,7 @@ def _after(folder: Path, figures: Figures, known: dict[str, tuple[int, int]], *,
 def main() -> None:
     """Serve, judge, or the whole campaign."""
     options = argparse.ArgumentParser(description="The fault campaign.")
-    options.add_argument("what", choices=("serve", "judge", "run"), nargs="?", default="run")
+    options.add_argument("what", choices=("serve", "nursery", "run"), nargs="?", default="run")
     options.add_argument("folder", type=Path, nargs="?")
     options.add_argument("--pairs", type=int, default=10_000)
     options.add_argument("--kills", type=int, default=100)
@@ -302,13 +329,12 @@ def main() -> None:
     options.add_argument("--share", type=float, default=0.1)
     options.add_argument("--latency", type=float, default=0.01)
     options.add_argument("--url", default="")
-    options.add_argument("--life", type=int, default=0)
     options.add_argument("--quick", action="store_true")
     given = options.parse_args()
     if given.what == "serve":
         serve(given.folder, share=given.share, seed=given.seed, latency=given.latency)
-    elif given.what == "judge":
-        judge(given.folder, given.url, given.life, given.pairs, quick=given.quick)
+    elif given.what == "nursery":
+        nurse(given.folder, given.url, given.pairs, quick=given.quick)
     else:
         bad = 0
         for name, kills in (("faults", 0), ("faults and kills", given.kills)):

@@ -25,8 +25,8 @@ def test_the_first_call_goes_alone_and_never_too_many_do(tmp_path):
 
 def test_a_campaign_of_faults_and_deaths(tmp_path):
     """A little of `make campaign`: a tenth each of 429, 500, reset, hang, garbage, filter; three kills -9."""
-    found = campaign.run(tmp_path, n=400, kills=3, quick=True, life_s=0.7)
-    assert (found.judged, found.failed, found.kills) == (400, 0, 3)
+    found = campaign.run(tmp_path, n=150, kills=3, quick=True, life_s=0.3)
+    assert (found.judged, found.failed, found.kills) == (150, 0, 3)
     assert (found.lost, found.twice, found.wrong) == (0, 0, 0)
     assert found.undelivered + found.unwritten <= 4 * campaign.CONCURRENCY
     assert set(found.requests) == {"grade", *campaign.FAULTS}
