@@ -81,7 +81,14 @@ def in_thread(work: Callable[[], None], interrupt: Callable[[], None]) -> None:
             over.set()
 
     with on_sigterm(interrupt):
-        threading.Thread(target=whole, name="poolkit-judge", daemon=True).start()
+        thread = threading.Thread(target=whole, name="poolkit-judge", daemon=True)
+        try:
+            thread.start()
+        except KeyboardInterrupt:
+            interrupt()
+            over.wait(1)
+            if not (over.is_set() or thread.is_alive()):
+                raise  # it had not begun
         while not over.is_set():  # Thread.join forgets a thread that Ctrl-C interrupts it on (bpo-45274)
             try:
                 over.wait(0.2)

@@ -5,6 +5,7 @@ import types
 
 import pandas as pd
 import pytest
+import toy
 from test_judge import pairs
 from test_llama import Echo
 
@@ -142,3 +143,35 @@ def test_page_pictures_are_said_to_be_left_out(place, tmp_path):
     (tmp_path / "p.png").write_bytes(b"one")
     outcome = place.fill(pairs(1, image=[str(tmp_path / "p.png")]))
     assert outcome.notes == ("a likelihood judge reads text alone: page pictures were not looked at.",)
+
+
+def test_there_is_no_batch_on_this_machine(place):
+    with pytest.raises(ValueError, match=r"judge 'weak' runs on this machine: there is no batch service"):
+        place.fill(pairs(2), batch=True)
+
+
+def test_the_command_judges_explains_and_says_what_is_missing(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from poolkit.cli import app
+
+    folder = toy.toy_folder(tmp_path / "toy")
+    (folder / "echo.gguf").write_bytes(b"GGUF")
+    table = '[judges.weak]\nkind = "likelihood"\nmodel = "echo.gguf"\nthresholds = [0.1]\nfitted_on = "a sample"\n'
+    with (folder / "collection.toml").open("a") as file:
+        file.write(table)
+    asked = ["judge", str(folder), "--judge", "weak"]
+    monkeypatch.setitem(sys.modules, "llama_cpp", None)
+    said = CliRunner().invoke(app, [*asked, "--dry-run"]).output
+    assert "8 of 8 pairs to judge" in said
+    assert "0 output tokens, $0.00" in said
+    broken = CliRunner().invoke(app, asked)
+    assert broken.exit_code == 1
+    assert broken.output.startswith("poolkit: llama-cpp-python is not installed. Run: make local-llm, or ")
+    assert broken.output.count("\n") == 1
+    monkeypatch.setitem(sys.modules, "llama_cpp", types.SimpleNamespace(Llama=Echo))
+    done = CliRunner().invoke(app, asked)
+    assert (done.exit_code, "8 judged now, 0 known already, 8 calls, $0.0000" in done.output) == (0, True)
+    verdict = CliRunner().invoke(app, [*asked, "--explain", "q1", "d1"]).output
+    assert "parameters: thresholds=[0.1]" in verdict
+    assert "verdict: hit: grade" in verdict

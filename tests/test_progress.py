@@ -1,12 +1,14 @@
 """Progress on stderr."""
 
+import _thread
 import re
 import sys
+import threading
 
 import pytest
 
 from poolkit import progress
-from poolkit.progress import Meter
+from poolkit.progress import Meter, in_thread
 
 
 def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
@@ -55,3 +57,21 @@ def test_nothing_when_told_so(capsys):
     meter.close()
     assert capsys.readouterr().err == ""
     assert meter.counts == {"ok": 1}
+
+
+def test_work_in_a_thread_is_waited_for_and_its_error_comes_back():
+    done = []
+    in_thread(lambda: done.append(threading.current_thread().name), lambda: None)
+    assert done == ["poolkit-judge"]
+    with pytest.raises(ZeroDivisionError):
+        in_thread(lambda: 1 / 0, lambda: None)
+
+
+def test_ctrl_c_does_not_break_into_work_in_a_thread():
+    asked = threading.Event()
+
+    def work():
+        _thread.interrupt_main()
+        assert asked.wait(10)
+
+    in_thread(work, asked.set)
