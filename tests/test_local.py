@@ -8,6 +8,7 @@ import pytest
 import toy
 from test_judge import pairs
 from test_llama import Echo
+from test_picture import picture
 
 from poolkit.judge import fill, forecast, judge_from
 from poolkit.plan import explain
@@ -140,7 +141,7 @@ def test_a_query_without_tokens_is_a_failure_not_a_grade(place, monkeypatch):
 
 
 def test_page_pictures_are_said_to_be_left_out(place, tmp_path):
-    (tmp_path / "p.png").write_bytes(b"one")
+    picture(tmp_path / "p.png")
     outcome = place.fill(pairs(1, image=[str(tmp_path / "p.png")]))
     assert outcome.notes == ("a likelihood judge reads text alone: page pictures were not looked at.",)
 
