@@ -26,6 +26,7 @@ Exit status: 0 done, 1 bad input, 2 wrong usage, 3 judging incomplete.
 app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Folder of the collection.")]
 Depth = Annotated[int, typer.Option(help="Ranks each run gives to the pool; 0: as in collection.toml.")]
+MaxUsd = Annotated[float | None, typer.Option(help="Never spend more than this in this run.")]
 Measures = Annotated[list[str], typer.Option("-m", "--measure", help='As ir_measures: "nDCG@10 AP@100".')]
 
 
@@ -110,7 +111,7 @@ def judge(
     ] = "gpt-4.1",
     depth: Depth = 0,
     dry_run: Annotated[bool, typer.Option(help="Count pairs, tokens, price and time; call nobody.")] = False,
-    max_usd: Annotated[float | None, typer.Option(help="Never spend more than this in this run.")] = None,
+    max_usd: MaxUsd = None,
     sample: Annotated[int, typer.Option(help="Judge only this many pairs of the pool, drawn by --seed.")] = 0,
     replicate: Annotated[int, typer.Option(help="Judge again, past earlier answers: 1, 2, ..")] = 0,
     seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
@@ -249,10 +250,14 @@ def import_(
 
 
 @app.command()
-def retrieve(data: Data, depth: Annotated[int, typer.Option(help="Ranks each run keeps.")] = 100) -> None:
+def retrieve(
+    data: Data,
+    depth: Annotated[int, typer.Option(help="Ranks each run keeps.")] = 100,
+    max_usd: MaxUsd = None,
+) -> None:
     """Make the runs that DATA/systems.toml declares: BM25, dense, hybrid by reciprocal rank fusion."""
     from poolkit.retrieve import retrieve_folder
 
     with _one_line():
-        table = retrieve_folder(data, depth=depth)
+        table = retrieve_folder(data, depth=depth, max_usd=max_usd, told=_say)
     typer.echo(f"{len(table)} runs in {data / 'runs'}, catalogue in {data / 'systems.csv'}")

@@ -14,18 +14,10 @@ import pandas as pd
 from poolkit.formats import read_jsonl, read_qrels
 from poolkit.labels import BEYOND, HIGHEST, LOWEST, Labels, labels_from, mapped
 from poolkit.lines import Problem, Read, unreadable
-from poolkit.parts import (
-    EMPTY_CORPUS,
-    named_files,
-    one_of,
-    read_catalogue,
-    read_config,
-    read_corpus,
-    read_queries,
-    read_rankings,
-)
+from poolkit.parts import named_files, read_catalogue, read_config, read_rankings
 from poolkit.records import newest, read_records
 from poolkit.tables import DataError, Order, Runs, listed, runs_from
+from poolkit.texts import EMPTY_CORPUS, one_of, read_corpus, read_queries
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import httpx2
 import openai
@@ -41,6 +41,7 @@ class QueueFull(Exception):
 class Endpoint:
     """A chat endpoint; used as ``async with``, opened and closed in one event loop."""
 
+    path: ClassVar[str] = "/chat/completions"
     model: str
     base_url: str = OPENAI
     key: str = field(default="", repr=False)
@@ -75,7 +76,7 @@ class Endpoint:
         await self._client.close()
 
     async def chat(
-        self, messages: Sequence[Mapping[str, Any]], *, response_format: Mapping[str, Any], tokens: Tokens
+        self, messages: Sequence[Any], *, response_format: Mapping[str, Any], tokens: Tokens
     ) -> Answer:
         """One answer: tried again as long as that may help, else a failure with its reason.
 
@@ -203,10 +204,9 @@ class Endpoint:
         cost = worst  # of a call cut off: the provider may bill it
         try:
             async with asyncio.timeout(self.timeout) as deadline:
-                reply = await self._client.post("/chat/completions", cast_to=object, body=body)
-            sent = spoken({n: value for n, value in body.items() if n not in ("model", "messages")})
+                reply = await self._client.post(self.path, cast_to=object, body=body)
             try:
-                answer = read_completion(reply, model=self.model, key=self.key, sent=sent)
+                answer = self._read(reply, body)
             except ValueError as error:
                 raise Again(str(error)) from None
             if self.price and answer.tokens:
@@ -221,6 +221,11 @@ class Endpoint:
         finally:
             self.budget.settle(worst, cost)
             self._sent.pop(task, None)
+
+    def _read(self, reply: Any, body: Mapping[str, Any]) -> Answer:
+        """A reply as an Answer; a ValueError where it is none."""
+        sent = spoken({n: value for n, value in body.items() if n not in ("model", "messages")})
+        return read_completion(reply, model=self.model, key=self.key, sent=sent)
 
     def _words(self, error: openai.APIStatusError) -> str:
         """An error status and what the server says of it."""
@@ -247,7 +252,7 @@ class Endpoint:
             variable = f"${self.key_env}" if self.key_env else "no variable: set key_env"
             raise Stop(f"{self.base_url} refused the key, taken from {variable} ({note})")
         if status == 404:
-            raise Stop(f"{self.base_url} has no model {self.model!r}, or no chat completions ({note})")
+            raise Stop(f"{self.base_url} has no model {self.model!r}, or no {self.path} ({note})")
         if kind := refusal_of(said):
             return Answer(failure=kind, note=note)
         return None if self.dialect.learn(said, form) else Answer(failure="endpoint", note=note)

@@ -1,7 +1,7 @@
-"""The kinds of file that make a collection: each to its table, with every problem by line."""
+"""Settings, runs and catalogue of a collection: each to its table, with every problem by line."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from pathlib import Path
@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from poolkit.formats import read_csv, read_jsonl, read_run, read_toml
+from poolkit.formats import read_csv, read_run, read_toml
 from poolkit.labels import BEYOND, HIGHEST, LOWEST
-from poolkit.lines import Problem, Read, read_lines, unreadable
+from poolkit.lines import Problem, Read, unreadable
 from poolkit.tables import DataError, Order, listed
 
 KEYS = {
@@ -20,16 +20,6 @@ KEYS = {
     "factors": list, "near_tie": float, "note": str, "human": str, "judge": str, "grades": dict,
     "labels": dict, "grade_maps": dict, "judges": dict,
 }  # fmt: skip
-
-
-EMPTY_CORPUS = pd.DataFrame(
-    {"title": [], "text": [], "image": []}, index=pd.Index([], name="doc_id"), dtype=str
-)
-
-
-def one_of(folder: Path, *names: str) -> Path | None:
-    """First of the named files that exists in a folder."""
-    return next((folder / n for n in names if os.path.lexists(folder / n)), None)
 
 
 def read_config(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
@@ -103,80 +93,6 @@ def _no_grade(value: object) -> str:
     except (ValueError, OverflowError):
         return f"{value} is not a grade; a grade is a whole number"
     return "" if LOWEST <= number <= HIGHEST else f"grade {value}; {BEYOND}"
-
-
-def read_queries(folder: Path) -> Read[pd.DataFrame]:
-    """Queries by id, in file order: text and other formulations."""
-    path = one_of(folder, "queries.jsonl", "queries.jsonl.gz", "queries.tsv")
-    if path is None:
-        return Read(None, [Problem(folder / "queries.jsonl", None, "absent; write one {_id, text} a line")])
-    rows, problems = [], []
-    if path.suffix == ".tsv":
-        text_lines = read_lines(path)
-        problems += text_lines.problems
-        for number, line in text_lines.rows or []:
-            query_id, tab, text = line.partition("\t")
-            if not tab:
-                problems.append(Problem(path, number, "no tab; write query id, tab, text"))
-            rows.append((number, {"query_id": query_id, "text": text}))
-    else:
-        read = read_jsonl(path)
-        problems += read.problems
-        for number, row in read.rows or []:
-            if not _identified(row):
-                problems.append(Problem(path, number, 'a query needs "_id" (text or integer) and "text"'))
-                continue
-            extra = {k: v for k, v in row.items() if isinstance(v, str) and k not in ("_id", "query_id")}
-            rows.append((number, {"query_id": str(row["_id"]), **extra}))
-    return _keyed(path, rows, problems, key="query_id")
-
-
-def _keyed(
-    path: Path, rows: Sequence[tuple[int, dict[str, str]]], problems: list[Problem], *, key: str
-) -> Read[pd.DataFrame]:
-    """Rows by id: a repeat with other content is refused, an empty text noted."""
-    seen: dict[str, tuple[int, dict[str, str]]] = {}
-    blank = []
-    for number, row in rows:
-        if row[key] in seen:
-            first, earlier = seen[row[key]]
-            if earlier != row:
-                said = f"{row[key]} has another content than on line {first}. Keep one."
-                problems.append(Problem(path, number, said))
-            continue
-        seen[row[key]] = (number, row)
-        if not row["text"].strip():
-            blank.append((number, row[key]))
-    if blank:
-        said = f"{len(blank)} texts are empty: {listed(i for _, i in blank)}"
-        problems.append(Problem(path, blank[0][0], said, warning=True))
-    if not seen or any(not p.warning for p in problems):
-        return Read(None, problems)
-    table = pd.DataFrame([row for _, row in seen.values()]).fillna("").astype(object).set_index(key)
-    return Read(table, problems)
-
-
-def _identified(row: dict[str, object]) -> bool:
-    """Whether a JSON object has a usable id and a text."""
-    name = row.get("_id")
-    return isinstance(name, str | int) and not isinstance(name, bool) and isinstance(row.get("text"), str)
-
-
-def read_corpus(folder: Path, path: Path) -> Read[pd.DataFrame]:
-    """Documents by id: title, text, image (a file inside the collection)."""
-    read = read_jsonl(path)
-    rows, problems = [], list(read.problems)
-    for number, row in read.rows or []:
-        if not _identified(row):
-            problems.append(Problem(path, number, 'a document needs "_id" (text or integer) and "text"'))
-            continue
-        image = str(row.get("image") or "")
-        if image and ("\0" in image or not (folder / image).resolve().is_relative_to(folder.resolve())):
-            problems.append(Problem(path, number, f"image {image!r} lies outside the collection"))
-            continue
-        document = {"doc_id": str(row["_id"]), "title": str(row.get("title") or ""), "text": str(row["text"])}
-        rows.append((number, document | {"image": image}))
-    return _keyed(path, rows, problems, key="doc_id")
 
 
 def named_files(folder: Path, *suffixes: str) -> Iterator[tuple[str, Path, Problem | None]]:

@@ -157,7 +157,7 @@ def test_retry_after_beyond_a_minute_is_waited_for(monkeypatch):
             r"refused the key, taken from \$A_KEY \(HTTP 401.*\*\*\*",
         ),
         (error(403, "Country not supported"), "refused the key"),
-        (error(404, "The model does not exist"), f"has no model '{MODEL}', or no chat completions"),
+        (error(404, "The model does not exist"), f"has no model '{MODEL}', or no /chat/completions"),
         (error(429, "busy", headers={"retry-after": "86400"}), "asks to wait 86400 s"),
     ],
 )

@@ -1,73 +1,18 @@
-"""Queries, corpus, catalogue and settings: what is accepted, what is refused and how."""
+"""Runs, catalogue and settings: what is accepted, what is refused and how."""
 
-import gzip
 import json
 import os
 
 import pytest
 
-from poolkit.parts import read_catalogue, read_config, read_corpus, read_queries, read_rankings
+from poolkit.parts import read_catalogue, read_config, read_rankings
 from poolkit.tables import DataError
+from poolkit.texts import read_queries
 
 
 def jsonl(path, *rows):
     path.write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
     return path
-
-
-def test_queries_keep_order_formulations_and_ids(tmp_path):
-    jsonl(tmp_path / "queries.jsonl", {"_id": 7, "text": "b?", "keyword": "b"}, {"_id": "a 1", "text": "a?"})
-    table = read_queries(tmp_path).strict()
-    assert table.index.tolist() == ["7", "a 1"]
-    assert table["keyword"].tolist() == ["b", ""]
-
-
-def test_queries_as_tsv(tmp_path):
-    (tmp_path / "queries.tsv").write_bytes(b"\xef\xbb\xbf007\tone\r\nNA\ttwo\tthree\r\n")
-    assert read_queries(tmp_path).strict()["text"].to_dict() == {"007": "one", "NA": "two\tthree"}
-    (tmp_path / "queries.tsv").write_text("q1 no tab\n")
-    with pytest.raises(DataError, match=r"queries\.tsv, line 1: no tab; write query id, tab, text"):
-        read_queries(tmp_path).strict()
-
-
-def test_same_id_with_two_texts_is_refused(tmp_path):
-    jsonl(
-        tmp_path / "queries.jsonl",
-        {"_id": "q", "text": "x"},
-        {"_id": "q", "text": "x"},
-        {"_id": "q", "text": "y"},
-    )
-    with pytest.raises(DataError, match=r"line 3: q has another content than on line 1\. Keep one\."):
-        read_queries(tmp_path).strict()
-
-
-@pytest.mark.parametrize(
-    "row", [{"text": "x"}, {"_id": True, "text": "x"}, {"_id": "q"}, {"_id": "q", "text": None}]
-)
-def test_a_query_needs_id_and_text(tmp_path, row):
-    jsonl(tmp_path / "queries.jsonl", row)
-    with pytest.raises(DataError, match=r'line 1: a query needs "_id" \(text or integer\) and "text"'):
-        read_queries(tmp_path).strict()
-
-
-def test_empty_texts_are_noted(tmp_path):
-    path = jsonl(
-        tmp_path / "corpus.jsonl", {"_id": "d1", "text": " "}, {"_id": "d2", "title": "t", "text": "x"}
-    )
-    read = read_corpus(tmp_path, path)
-    assert len(read.strict()) == 2
-    assert read.problems[0].text == "1 texts are empty: d1"
-
-
-def test_images_stay_inside_the_collection(tmp_path):
-    path = jsonl(tmp_path / "corpus.jsonl", {"_id": "d1", "text": "x", "image": "../../etc/passwd"})
-    with pytest.raises(DataError, match=r"image '\.\./\.\./etc/passwd' lies outside the collection"):
-        read_corpus(tmp_path, path).strict()
-
-
-def test_absent_queries_say_what_to_write(tmp_path):
-    with pytest.raises(DataError, match=r"queries\.jsonl: absent; write one \{_id, text\} a line"):
-        read_queries(tmp_path).strict()
 
 
 def test_catalogue_reads_factors_and_numbers(tmp_path):
@@ -138,22 +83,6 @@ def test_runs_are_named_by_file(tmp_path):
 def test_no_runs_says_where_to_put_them(tmp_path):
     with pytest.raises(DataError, match=r"no runs; put one TREC file a system here"):
         read_rankings(tmp_path).strict()
-
-
-def test_the_id_wins_over_a_field_of_that_name(tmp_path):
-    jsonl(tmp_path / "queries.jsonl", {"_id": "q", "text": "x", "query_id": "other"})
-    assert read_queries(tmp_path).strict().index.tolist() == ["q"]
-
-
-def test_only_line_ends_part_the_lines_of_a_tsv(tmp_path):
-    text = "q1\tone\u2028two\u0085three\r\nq2\tb\n".encode()
-    for data in (text, gzip.compress(text)):
-        (tmp_path / "queries.tsv").write_bytes(data)
-        found = read_queries(tmp_path).strict()["text"].to_dict()
-        assert found == {"q1": "one\u2028two\u0085three", "q2": "b"}
-    (tmp_path / "queries.tsv").write_bytes(b"q1\tb\nq2\t\xff\n")
-    with pytest.raises(DataError, match=r"^queries\.tsv, line 2: not UTF-8\. Save the file as UTF-8\.$"):
-        read_queries(tmp_path).strict()
 
 
 @pytest.mark.parametrize(

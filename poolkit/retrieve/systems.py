@@ -1,21 +1,36 @@
 """Systems as declared in systems.toml: what each one is, and the catalogue of all of them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
-from poolkit.retrieve.encoders import PACKAGES
+from poolkit.dialect import parameters_fault
+from poolkit.identity import check_address
+from poolkit.price import price_fault
+from poolkit.retrieve.encoders import LOADERS, PACKAGES
+from poolkit.retrieve.grid import expanded
 from poolkit.tables import DataError, listed
 
+ENDPOINT = {
+    "base_url", "key_env", "price", "requests_per_minute", "tokens_per_minute", "concurrency", "timeout",
+    "attempts", "query_parameters", "document_parameters", "max_document_tokens",
+}  # fmt: skip
 KINDS = {
-    "bm25": {"formulation", "family", "k1", "b", "stem"},
-    "dense": {"formulation", "family", "encoder", "dimensions", "base_url", "model", "key_env", "matryoshka"},
+    "bm25": {"family", "formulation", "only_fused", "k1", "b", "stem"},
+    "dense": {
+        "family", "formulation", "only_fused", "encoder", "model", "dimensions", "matryoshka",
+        "query_prefix", "document_prefix", *ENDPOINT,
+    },
     "hybrid": {"family", "fuses", "fuse_depth", "rrf_k"},
-}
-TEXTS = ("formulation", "family", "stem", "encoder", "base_url", "model", "key_env")
+}  # fmt: skip
+TEXTS = ("formulation", "family", "encoder", "base_url", "model")
+MAYBE_EMPTY = ("stem", "key_env", "query_prefix", "document_prefix")
+FLAGS = ("matryoshka", "only_fused")
 NUMBERS = {"k1": float("inf"), "b": 1.0, "rrf_k": float("inf")}  # the highest of each; the lowest is 0
+WHOLE = ("dimensions", "fuse_depth", "concurrency", "attempts", "max_document_tokens")  # from 1
+RATES = ("requests_per_minute", "tokens_per_minute", "timeout")  # above 0
 CATALOGUE = ("system", "family", "mode", "model", "dimensions", "formulation")
 
 
@@ -28,7 +43,7 @@ class System:
     name, kind, family, model, formulation : str
         As in systems.csv, where `kind` is called mode.
     dimensions : int or None
-        Length of the vectors that are compared; None for BM25, and where only the endpoint knows.
+        Length of the vectors that are compared; None for BM25, and where only the model knows.
     fuses : tuple of str
         The systems whose ranks a hybrid adds up; empty otherwise.
     options : mapping
@@ -44,14 +59,9 @@ class System:
     fuses: tuple[str, ...]
     options: Mapping[str, Any]
 
-    @property
-    def encoder(self) -> tuple[str, str]:
-        """What makes the vectors: package name or address, then model; equal where vectors are shared."""
-        return str(self.options.get("encoder") or self.options["base_url"]), self.model
-
 
 def systems_from(config: Mapping[str, Any]) -> list[System]:
-    """Systems of a systems.toml, in its order.
+    """Systems of a systems.toml, in its order; a table with lists stands for several (`poolkit.retrieve.grid`).
 
     Parameters
     ----------
@@ -75,6 +85,7 @@ def systems_from(config: Mapping[str, Any]) -> list[System]:
     tables = config.get("systems")
     if not isinstance(tables, Mapping) or not tables:
         raise DataError("systems.toml: no [systems.NAME] table. Declare at least one system.")
+    tables = expanded(tables)
     made: dict[str, System] = {}
     for name, table in tables.items():
         _check(name, table)
@@ -83,7 +94,21 @@ def systems_from(config: Mapping[str, Any]) -> list[System]:
     for name, table in tables.items():
         if table["kind"] == "hybrid":
             made[name] = _hybrid(name, table, made)
+    idle = {s.name for s in made.values() if s.options.get("only_fused")}
+    idle -= {part for s in made.values() for part in s.fuses}
+    if idle:
+        raise DataError(f"systems.toml: {listed(sorted(idle))} is only_fused, and no hybrid fuses it")
     return [made[name] for name in tables]
+
+
+def sized(systems: list[System], sizes: Mapping[str, int]) -> list[System]:
+    """Systems with the dimensions that their models turned out to have, hybrids by what they fuse."""
+    found = {s.name: sizes.get(s.name, s.dimensions) for s in systems}
+    for s in systems:
+        if s.kind == "hybrid":
+            parts = {found[part] for part in s.fuses} - {None}
+            found[s.name] = parts.pop() if len(parts) == 1 else None
+    return [replace(s, dimensions=found[s.name]) for s in systems]
 
 
 def catalogue(systems: list[System]) -> pd.DataFrame:
@@ -93,8 +118,8 @@ def catalogue(systems: list[System]) -> pd.DataFrame:
     return table.astype({"dimensions": "Int64"})
 
 
-def _check(name: str, table: Mapping[str, Any]) -> None:
-    """Refuse names that are no file names, unknown kinds and unknown keys."""
+def _check(name: str, table: Any) -> None:
+    """Refuse names that are no file names, unknown kinds and keys, and values of another kind."""
     if not name or any(c in " /\\" or not c.isprintable() for c in name) or name.startswith("."):
         raise DataError(f"systems.toml: system {name!r} names a file; use no spaces, slashes or leading dot")
     kind = table.get("kind") if isinstance(table, Mapping) else None
@@ -106,24 +131,36 @@ def _check(name: str, table: Mapping[str, Any]) -> None:
             f"systems.toml: system {name} ({kind}) has unknown keys: {listed(unknown)}. "
             f"Known: {', '.join(sorted(KINDS[kind]))}."
         )
+    for key, value in table.items():
+        if wanted := _wanted(key, value):
+            raise DataError(f"systems.toml: system {name} has {key} = {value!r}; {wanted}")
 
-    for key in TEXTS:
-        value = table.get(key, "-")
-        if not isinstance(value, str) or not (value.strip() or key in ("stem", "key_env")):
-            raise DataError(f"systems.toml: system {name} has {key} = {value!r}; give a text")
-    for key, highest in NUMBERS.items():
-        value = table.get(key, 0)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 <= value <= highest or value == float("inf"):
-            wanted = "a number from 0" + (f" to {highest:g}" if highest < float("inf") else "")
-            raise DataError(f"systems.toml: system {name} has {key} = {value!r}; give {wanted}")
-    fuses = table.get("fuses", [])
-    if not isinstance(fuses, list | tuple) or not all(isinstance(x, str) for x in fuses):
-        raise DataError(f"systems.toml: system {name} has fuses = {fuses!r}; give a list of system names")
-    if not isinstance(table.get("matryoshka", False), bool):
-        raise DataError(
-            f"systems.toml: system {name} has matryoshka = {table['matryoshka']!r}; say true or false"
+
+def _wanted(key: str, value: Any) -> str:
+    """What a key should hold, where it holds something else; else nothing."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and value < float("inf")
+    if key in TEXTS or key in MAYBE_EMPTY:
+        good = isinstance(value, str) and bool(value.strip() or key in MAYBE_EMPTY)
+        return "" if good else "give a text"
+    if key in NUMBERS:
+        most = f" to {NUMBERS[key]:g}" if NUMBERS[key] < float("inf") else ""
+        return "" if number and 0 <= value <= NUMBERS[key] else f"give a number from 0{most}"
+    if key in WHOLE:
+        return "" if number and isinstance(value, int) and value >= 1 else "give a whole number from 1"
+    if key in RATES:
+        return "" if number and value > 0 else "give a number above 0"
+    if key in FLAGS:
+        return "" if isinstance(value, bool) else "say true or false"
+    if key == "fuses":
+        names = isinstance(value, list | tuple) and all(isinstance(x, str) for x in value)
+        return "" if names else "give a list of system names"
+    if key == "price":
+        return (
+            price_fault({"output": 0, **value}) if isinstance(value, dict) else "give a table, { input = .. }"
         )
+    if key in ("query_parameters", "document_parameters"):
+        return parameters_fault(value) if isinstance(value, dict) else "give a table"
+    return ""
 
 
 def _bm25(name: str, table: Mapping[str, Any]) -> System:
@@ -133,60 +170,51 @@ def _bm25(name: str, table: Mapping[str, Any]) -> System:
 
 def _dense(name: str, table: Mapping[str, Any]) -> System:
     """A dense system; dimensions are checked against what the model was trained for."""
-    formulation, wanted = table.get("formulation", "original"), table.get("dimensions")
-    if wanted is not None and (not isinstance(wanted, int) or isinstance(wanted, bool) or wanted < 1):
-        raise DataError(
-            f"systems.toml: system {name} has dimensions = {wanted!r}; give a whole number from 1"
-        )
-    if "encoder" not in table:
-        if "base_url" not in table or "model" not in table:
+    where, formulation = f"systems.toml: system {name}", table.get("formulation", "original")
+    wanted, source, options = table.get("dimensions"), table.get("encoder"), dict(table)
+    if source in PACKAGES:
+        package = PACKAGES[source]
+        if wanted is not None and wanted not in package.dimensions:
             raise DataError(
-                f"systems.toml: system {name} needs encoder, or base_url and model of an endpoint"
+                f"{where} asks for {wanted} dimensions; {package.model} has "
+                f"{' or '.join(map(str, package.dimensions))} (only a model trained for it may be cut)"
             )
-        if wanted is not None and not table.get("matryoshka"):
-            raise DataError(
-                f"systems.toml: system {name} cuts {table['model']} to {wanted} dimensions; "
-                "say matryoshka = true if the model was trained for that, or drop dimensions"
-            )
-        family = table.get("family", table["model"])
-        return System(name, "dense", family, table["model"], formulation, wanted, (), dict(table))
-    package = PACKAGES.get(table["encoder"])
-    if package is None:
+        family, size = table.get("family", package.family), wanted or package.dimensions[0]
+        return System(name, "dense", family, package.model, formulation, size, (), options)
+    if source is not None and source not in LOADERS:
+        known = ", ".join([*PACKAGES, *LOADERS])
+        raise DataError(f"{where} has the unknown encoder {source!r}. Known: {known}.")
+    if "model" not in table or (source is None and "base_url" not in table):
+        raise DataError(f"{where} needs encoder, or base_url and model of an endpoint")
+    if source is None:
+        check_address(where, options)
+    elif wanted is not None and not table.get("matryoshka"):
         raise DataError(
-            f"systems.toml: system {name} has the unknown encoder {table['encoder']!r}. "
-            f"Known: {', '.join(PACKAGES)}."
+            f"{where} cuts {table['model']} to {wanted} dimensions; "
+            "say matryoshka = true if the model was trained for that, or drop dimensions"
         )
-    if wanted is not None and wanted not in package.dimensions:
-        raise DataError(
-            f"systems.toml: system {name} asks for {wanted} dimensions; {package.model} has "
-            f"{' or '.join(map(str, package.dimensions))} (only a model trained for it may be cut)"
-        )
-    family = table.get("family", package.family)
-    size = wanted or package.dimensions[0]
-    return System(name, "dense", family, package.model, formulation, size, (), dict(table))
+    model = table["model"].rstrip("/").split("/")[-1] if source else table["model"]
+    return System(name, "dense", table.get("family", model), model, formulation, wanted, (), options)
 
 
 def _hybrid(name: str, table: Mapping[str, Any], made: Mapping[str, System]) -> System:
     """A hybrid; it takes model, dimensions, formulation and family from what it fuses."""
-    fuses = tuple(table.get("fuses", ()))
+    where, fuses = f"systems.toml: system {name}", tuple(table.get("fuses", ()))
     missing = [n for n in fuses if n not in made or made[n].kind == "hybrid"]
     if len(set(fuses)) < 2 or len(set(fuses)) < len(fuses) or missing:
         said = f": {listed(missing)} is none" if missing else ""
-        raise DataError(f"systems.toml: system {name} must fuse two or more bm25 or dense systems{said}")
-    depth = table.get("fuse_depth")
-    if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
-        raise DataError(f"systems.toml: system {name} needs fuse_depth, the ranks it reads of each system")
+        raise DataError(f"{where} must fuse two or more bm25 or dense systems{said}")
+    if "fuse_depth" not in table:
+        raise DataError(f"{where} needs fuse_depth, the ranks it reads of each system")
     parts = [made[n] for n in fuses]
     dense = [p for p in parts if p.kind == "dense"]
     families = {p.family for p in dense} or {"bm25"}
     formulations = {p.formulation for p in parts}
     if len(formulations) > 1:
-        raise DataError(
-            f"systems.toml: system {name} fuses formulations {' and '.join(sorted(formulations))}"
-        )
+        raise DataError(f"{where} fuses formulations {' and '.join(sorted(formulations))}")
     if "family" not in table and len(families) > 1:
         raise DataError(
-            f"systems.toml: system {name} fuses the families {' and '.join(sorted(families))}. "
+            f"{where} fuses the families {' and '.join(sorted(families))}. "
             'Say which one it counts to: family = "...".'
         )
     family = table.get("family", min(families))
