@@ -8,10 +8,10 @@ import pandas as pd
 from poolkit.collection import Collection, opened
 from poolkit.identity import judge_from
 from poolkit.lines import Problem
-from poolkit.parts import one_of, read_corpus
 from poolkit.picture import picture_fault
 from poolkit.score import measure
 from poolkit.tables import DataError, listed
+from poolkit.texts import one_of, read_corpus
 
 
 def check(folder: str | Path) -> list[Problem]:

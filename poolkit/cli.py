@@ -230,9 +230,7 @@ def import_(
     queries: Annotated[int, typer.Option(help="Keep this many queries, drawn by --seed; 0: all.")] = 0,
     seed: Annotated[int, typer.Option(help="Of the draw of queries.")] = 1,
     judge: Annotated[str, typer.Option(help="Whose judgments; default: the file's name.")] = "",
-    sort: Annotated[
-        bool, typer.Option(help="Also sort that judge's file by query, document, replicate, time.")
-    ] = False,
+    sort: Annotated[bool, typer.Option(help="Also sort that judge's file by query and document.")] = False,
 ) -> None:
     """Make a collection from BEIR or TREC files or ir_datasets, or merge judgments into DATA's own."""
     from poolkit.imports import import_collection
@@ -245,8 +243,7 @@ def import_(
             raise ValueError(f"--judge and --sort go with a file of judgments, NAME.jsonl; got {source}")
         else:
             said = import_collection(source, data, queries=queries, seed=seed)
-        for line in said:
-            typer.echo(line)
+        typer.echo("\n".join(said))
 
 
 @app.command()

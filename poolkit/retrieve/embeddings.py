@@ -18,6 +18,7 @@ from poolkit.tables import DataError
 
 MOST_TEXTS, MOST_BYTES = 96, 250_000  # of a call: what the strictest well-known endpoints take
 CONCURRENCY = 16
+BYTES_A_TOKEN = 4  # likely, for the rate; a budget reckons with one
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,8 @@ class Filling:
 
     async def _embed(self, batch: list[Text]) -> None:
         """One call; halves of it where it is refused."""
-        tokens = sum(len(x.text.encode()) for x in batch)  # no token is shorter than a byte
+        most = sum(len(x.text.encode()) for x in batch)  # no token is shorter than a byte
+        tokens = (most / BYTES_A_TOKEN, most)
         sent = [x.text for x in batch]
         answer = await self.endpoint.chat(sent, response_format=self.parameters, tokens=tokens)
         if answer.failure == "too long" or (answer.failure and answer.note.startswith("HTTP 4")):

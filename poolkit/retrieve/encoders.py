@@ -155,9 +155,9 @@ def _sentence_transformers(model: str) -> Encode:
         raise DataError(f"encoder sentence-transformers: {text}") from None
     try:
         loaded = SentenceTransformer(model, local_files_only=True)
-    except (OSError, ValueError) as error:
-        why = " ".join(str(error).split())[:200]
-        raise DataError(f"encoder sentence-transformers: {model} is not on this machine ({why})") from None
+    except (OSError, ValueError):
+        text = f"{model} is not on this machine. Give its folder, or load it once with sentence-transformers."
+        raise DataError(f"encoder sentence-transformers: {text}") from None
 
     def encode(texts: Sequence[str], query: bool) -> np.ndarray:
         encoded = loaded.encode_query if query else loaded.encode_document  # each with the model's own prompt

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from poolkit.dialect import parameters_fault
-from poolkit.identity import check_address
+from poolkit.dialect import OPENAI, address_fault, parameters_fault
 from poolkit.price import price_fault
 from poolkit.retrieve.encoders import LOADERS, PACKAGES
 from poolkit.retrieve.grid import expanded
@@ -187,7 +186,9 @@ def _dense(name: str, table: Mapping[str, Any]) -> System:
     if "model" not in table or (source is None and "base_url" not in table):
         raise DataError(f"{where} needs encoder, or base_url and model of an endpoint")
     if source is None:
-        check_address(where, options)
+        known = "OPENAI_API_KEY" if options["base_url"].rstrip("/") == OPENAI else ""
+        if fault := address_fault(options["base_url"], options.setdefault("key_env", known)):
+            raise DataError(f"{where}: {fault}")
     elif wanted is not None and not table.get("matryoshka"):
         raise DataError(
             f"{where} cuts {table['model']} to {wanted} dimensions; "

@@ -12,10 +12,9 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from poolkit.endpoint import BYTES_A_TOKEN
 from poolkit.price import Budget, price_of
 from poolkit.price import encoder as tokenizer
-from poolkit.retrieve.embeddings import CONCURRENCY, Embedder, Filling, Plain, Text
+from poolkit.retrieve.embeddings import BYTES_A_TOKEN, CONCURRENCY, Embedder, Filling, Plain, Text
 from poolkit.retrieve.encoders import encoder, version
 from poolkit.retrieve.shelf import Shelf
 from poolkit.retrieve.systems import System
