@@ -4,6 +4,7 @@ import gzip
 import json
 
 import pytest
+from PIL import Image
 
 from poolkit.check import check
 from poolkit.collection import read_collection
@@ -223,7 +224,7 @@ def pages(tmp_path):
     lines = f"query-id\tcorpus-id\tscore\n{first}-1\t{first}\t1\n{second}-2\t{second}\t1\n"
     (folder / "qrels" / "qrels_en.tsv").write_text(lines, encoding="utf-8")
     for name in (first, second):
-        (folder / "corpus" / "en" / name).write_bytes(b"\x89PNG " + name.encode())
+        Image.new("RGB", (40, 60), "white").save(folder / "corpus" / "en" / name)
     text = "Revenue\n<table>North 4, South 2</table>\n<figure>Bars that rise</figure>"
     (folder / "corpus" / "en" / "Annual Report 2024_7.md").write_text(text)
     return folder
@@ -243,7 +244,8 @@ def test_pages_with_parsed_text_and_picture(pages, tmp_path):
     assert found.queries.index[0] == "Annual%20Report%202024_7.png-1"
     page = found.corpus().loc["Annual%20Report%202024_7.png"]
     assert "<table>North 4, South 2</table>" in page["text"]
-    assert (tmp_path / "new" / page["image"]).read_bytes() == b"\x89PNG Annual Report 2024_7.png"
+    assert page["image"] == "corpus/en/Annual Report 2024_7.png"
+    assert (tmp_path / "new" / page["image"]).read_bytes() == (pages / page["image"]).read_bytes()
     ids = found.labels["qrels_en"].relevance["doc_id"].tolist()
     assert ids == ["Annual%20Report%202024_7.png", "年报_3.png"]
     assert not [p for p in check(tmp_path / "new") if not p.warning]

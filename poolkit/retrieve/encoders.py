@@ -67,8 +67,11 @@ def encoder(name: str, model: str = "") -> Encode:
     return package.load()
 
 
-def version(name: str) -> str:
-    """Version of the package that holds an encoder's weights; empty where the weights are elsewhere."""
+def version(name: str, model: str = "") -> str:
+    """Version of the package that holds an encoder's weights; of a model's folder, when its files last changed."""
+    folder = Path(model).expanduser()
+    if name in LOADERS and model and folder.is_dir():
+        return str(max((p.stat().st_mtime_ns for p in folder.rglob("*") if p.is_file()), default=0))
     try:
         return metadata.version(name) if name in PACKAGES else ""
     except metadata.PackageNotFoundError:

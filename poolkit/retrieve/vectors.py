@@ -167,7 +167,8 @@ def _source(system: System) -> str:
     """What makes a system's vectors, in words that are equal where they may be shared."""
     options = system.options
     if "encoder" in options:
-        return f"{options['encoder']} {version(options['encoder'])} {options.get('model', '')}".strip()
+        name, model = options["encoder"], options.get("model", "")
+        return f"{name} {version(name, model)} {model}".strip()
     return f"{options['model']} {_asked(options) or 'whole'}"
 
 
