@@ -517,15 +517,17 @@ def test_interrupted_judging_loses_nothing(folder, monkeypatch):
 def test_import(folder, tmp_path):
     new = tmp_path / "new"
     said = poolkit("import", folder, new).stdout
-    assert said == f"{new}: 2 queries, 5 documents, 3 runs, labels: 1\n"
-    assert (
-        poolkit("check", new).stdout
-        == "warning: systems.csv: absent: each system counts as a family of its own\n"
-    )
+    assert said.splitlines() == [
+        f"{new}: 2 queries, 5 documents, 3 runs",
+        "labels author: 7 of 2 queries: 2 of grade 0, 3 of grade 1, 2 of grade 2; grades as they came",
+        "not read: collection.toml, judgments",
+        "licence: not stated by the source; write it here",
+    ]
+    assert poolkit("check", new).stdout == ""
     scored = poolkit("score", new, "-m", "nDCG@3").stdout
     assert scored == poolkit("score", folder, "--labels", "author", "-m", "nDCG@3").stdout
     refused("import", folder, new, code=1, match="holds a collection already; name a new folder")
-    refused("import", tmp_path / "none", tmp_path / "x", code=1, match="no such folder")
+    refused("import", tmp_path / "none", tmp_path / "x", code=1, match="no such folder|neither a folder")
     refused("import", folder, tmp_path / "x", "--queries", -1, code=2, match="queries is -1; give how many")
 
 
