@@ -5,7 +5,8 @@ import pytest
 from toy import toy_folder
 
 from poolkit import cache, loading
-from poolkit.collection import check, read_collection
+from poolkit.check import check
+from poolkit.collection import read_collection
 from poolkit.tables import DataError
 
 
