@@ -242,7 +242,15 @@ def plot_cost(rows: list[dict[str, Any]], path: Path) -> None:
 def whole_report(folder: Path, scratch: Path) -> dict[str, float]:
     """Wall seconds of `poolkit report` and the largest process of it."""
     start = time.perf_counter()
-    asked = [sys.executable, "-m", "poolkit.cli", "report", str(folder), "--out", str(scratch / "reports")]
+    asked = [
+        sys.executable,
+        "-c",
+        "from poolkit.cli import app; app()",
+        "report",
+        str(folder),
+        "--out",
+        str(scratch / "reports"),
+    ]
     environment = {k: v for k, v in os.environ.items() if k != "POOLKIT_CACHE"}
     subprocess.run(asked, check=True, env=environment)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
@@ -250,13 +258,6 @@ def whole_report(folder: Path, scratch: Path) -> dict[str, float]:
         "whole report, wall s": round(time.perf_counter() - start, 1),
         "its largest process, MB": round(peak),
     }
-
-
-def judging(out: Path) -> None:
-    """Measure the judging part, in a file of its own."""
-    path = HERE / "judging.py"
-    if path.exists():
-        subprocess.run([sys.executable, str(path)], check=True, cwd=out.parent)
 
 
 def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict]) -> str:
@@ -312,7 +313,6 @@ def main(
     document = {"table": table, "facts": facts, "growth": cost}
     (out / "bench.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     print(page)
-    judging(out)
 
 
 if __name__ == "__main__":
