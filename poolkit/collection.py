@@ -4,19 +4,19 @@ Everything but queries and runs may be absent. One walk over the folder serves t
 `read_collection` raises on the first errors it gathered, `check.check` returns them all.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from poolkit.formats import read_jsonl, read_qrels
+from poolkit.formats import read_jsonl
 from poolkit.labels import BEYOND, HIGHEST, LOWEST, Labels, labels_from, mapped
 from poolkit.lines import Problem, Read, unreadable
-from poolkit.parts import named_files, read_catalogue, read_config, read_rankings
-from poolkit.records import newest, read_records
-from poolkit.tables import DataError, Order, Runs, listed, runs_from
+from poolkit.loading import load_qrels, load_records, load_runs
+from poolkit.parts import named_files, read_config
+from poolkit.records import newest
+from poolkit.tables import DataError, Order, Runs
 from poolkit.texts import EMPTY_CORPUS, one_of, read_corpus, read_queries
 
 
@@ -98,40 +98,18 @@ def opened(folder: Path) -> tuple[Collection | None, list[Problem]]:
         ]
     config, problems = read_config(folder)
     order: Order = "rank" if config["order"] == "rank" else "score"
-    with ThreadPoolExecutor(1) as aside:  # two big parts, read side by side
-        reading = aside.submit(_all_labels, folder, config)
-        queries = read_queries(folder)
-        rankings = read_rankings(folder, order)
-        labels, records, judgments, said = reading.result()
-    problems += queries.problems + rankings.problems + said
-    if queries.rows is None or not rankings.rows:
+    queries = read_queries(folder)
+    runs, catalogue, unfit = load_runs(folder, order, queries.rows)
+    labels, records, judgments, said = _all_labels(folder, config)
+    problems += queries.problems + unfit + said
+    if queries.rows is None or runs is None or catalogue is None:
         return None, problems
-    catalogue = read_catalogue(folder, list(rankings.rows))
-    problems += catalogue.problems
-    if catalogue.rows is None:
-        return None, problems
-    systems = [s for s in catalogue.rows.index if s in rankings.rows]
-    try:
-        runs = runs_from({s: rankings.rows[s] for s in systems}, list(queries.rows.index), order=order)
-    except DataError as error:
-        return None, [*problems, Problem(folder / "runs", None, str(error))]
-    for system, returned in zip(runs.systems, runs.returned, strict=True):
-        if not returned.any():
-            said_so = (
-                f"run {system}: none of its queries is in the queries file; it says "
-                f"{listed(rankings.rows[system]['query_id'].unique().to_pylist())}, the file says "
-                f"{listed(runs.queries)}. Check that both name queries alike, or remove the run."
-            )
-            problems.append(Problem(folder / "runs", None, said_so))
-    if runs.strays:
-        said_so = f"{runs.strays} rows belong to queries that are not in the queries file; they are left out"
-        problems.append(Problem(folder / "runs", None, said_so, warning=True))
     for name in (config.get("human"), config.get("judge")):
         if name and name not in labels:
             where = folder / "collection.toml"
             problems.append(Problem(where, None, f"labels {name!r} are named, but there is no such file"))
     found = Collection(
-        folder, config, queries.rows, runs, catalogue.rows.loc[systems], labels, records, judgments,
+        folder, config, queries.rows, runs, catalogue, labels, records, judgments,
         [p for p in problems if p.warning],
     )  # fmt: skip
     return found, problems
@@ -159,13 +137,13 @@ def _all_labels(
         title = config["labels"].get(name, {}).get("title", "")
         try:
             if human:
-                read = read_qrels(path)
+                read = load_qrels(path)
                 problems += read.problems
                 if read.rows is None or any(not p.warning for p in read.problems):
                     continue
                 found = labels_from(read.rows, name, title=title)
             else:
-                records[name] = read_records(path)
+                records[name] = load_records(path)
                 if far := _beyond(path, records[name]):
                     problems += far
                     continue

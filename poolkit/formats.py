@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from poolkit.labels import BEYOND, HIGHEST, LOWEST
 from poolkit.lines import (
@@ -23,22 +24,21 @@ from poolkit.lines import (
     read_columns,
     unreadable,
 )
-from poolkit.tables import DataError, Order, listed
+from poolkit.tables import DataError, Order, coded, listed
 
 
-def _codes(rows: pa.Table) -> np.ndarray:
-    """One integer for each (query, document) of the rows."""
-    query = rows["query_id"].combine_chunks().dictionary_encode()
-    document = rows["doc_id"].combine_chunks().dictionary_encode()
-    width = len(document.dictionary)
-    return np.asarray(query.indices.to_numpy().astype(np.int64) * width + document.indices.to_numpy())
+def _pairs(rows: pa.Table) -> np.ndarray:
+    """One integer for each distinct (query, document) of the rows."""
+    query, document = (coded(rows[key])[0].astype(np.int64) for key in ("query_id", "doc_id"))
+    return query * (document.max() + 1) + document
 
 
-def read_run(path: Path, order: Order = "score") -> Read[pa.Table]:
+def read_run(path: Path, order: Order = "score", *, repeats: bool = True) -> Read[pa.Table]:
     """Rows of a TREC run file: query_id, doc_id, rank, score.
 
     Refused: a document twice in a query, a score that is not a number, a rank that is none where ranks
     give the order, lines that are not six columns, an empty file. Warned of: a rank column that contradicts the scores.
+    Without `repeats`, a document twice is left to `runs_from`, which refuses it but knows no lines.
     """
     try:
         data = read_bytes(path)
@@ -48,16 +48,14 @@ def read_run(path: Path, order: Order = "score") -> Read[pa.Table]:
     if read.rows is None:
         return read
     rows = read.rows
-    codes, score = _codes(rows), rows["score"].to_numpy()
-    by_pair = np.argsort(codes, kind="stable")
-    again = np.flatnonzero(codes[by_pair][1:] == codes[by_pair][:-1])
-    missing = np.flatnonzero(np.isnan(score))
+    missing = np.flatnonzero(np.isnan(rows["score"].to_numpy()))
     unranked = np.flatnonzero(~np.isfinite(rows["rank"].to_numpy()) & (order == "rank"))
-    if not len(again) and not len(missing) and not len(unranked):
+    twice = _twice(rows) if repeats else ()
+    if not len(twice) and not len(missing) and not len(unranked):
         return Read(rows, _rank_conflict(path, data, rows))
     number = [n for n, _ in lines(data)]
     problems = []
-    for first, second in zip(by_pair[again].tolist(), by_pair[again + 1].tolist(), strict=True):
+    for first, second in twice:
         query, doc = rows["query_id"][second].as_py(), rows["doc_id"][second].as_py()
         said = f"query {query} ranks {doc} twice (lines {number[first]} and {number[second]}). Keep one."
         problems.append(Problem(path, number[second], said))
@@ -70,11 +68,23 @@ def read_run(path: Path, order: Order = "score") -> Read[pa.Table]:
     return Read(rows, sorted(problems, key=lambda p: p.line or 0))
 
 
+def _twice(rows: pa.Table) -> list[tuple[int, int]]:
+    """Rows of the same query and document, each with the one before."""
+    pairs = _pairs(rows)
+    by_pair = np.argsort(pairs, kind="stable")
+    again = np.flatnonzero(pairs[by_pair][1:] == pairs[by_pair][:-1])
+    return list(zip(by_pair[again].tolist(), by_pair[again + 1].tolist(), strict=True))
+
+
 def _rank_conflict(path: Path, data: bytes, rows: pa.Table) -> list[Problem]:
     """Warn where the rank column and the scores order two documents differently."""
-    query = rows["query_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+    stretch = pc.run_end_encode(rows["query_id"].combine_chunks())
+    lengths = np.diff(stretch.run_ends.to_numpy(), prepend=0)
+    query = np.repeat(stretch.values.dictionary_encode().indices.to_numpy(), lengths)
     rank, score = rows["rank"].to_numpy(), rows["score"].to_numpy().astype(np.float32)
-    by_rank = np.lexsort((rank, query))
+    by_rank = np.arange(len(query))
+    if np.any((query[1:] < query[:-1]) | ((query[1:] == query[:-1]) & (rank[1:] < rank[:-1]))):
+        by_rank = np.lexsort((rank, query))
     same = query[by_rank][1:] == query[by_rank][:-1]
     climbs = same & (score[by_rank][1:] > score[by_rank][:-1])
     if not climbs.any():
@@ -106,11 +116,14 @@ def read_qrels(path: Path) -> Read[pd.DataFrame]:
     if read.rows is None:
         return Read(None, read.problems)
     grade = read.rows["relevance"].to_numpy()
-    frame = pd.DataFrame({"pair": _codes(read.rows), "grade": grade})
     far = np.flatnonzero(np.isfinite(grade) & ((grade < LOWEST) | (grade > HIGHEST)))
     broken = np.flatnonzero(~(np.isfinite(grade) & (grade == np.round(grade))))
-    first_of = frame.groupby("pair", sort=False)["grade"].transform("first").to_numpy()
-    clashes = np.flatnonzero((first_of != grade) & ~np.isnan(grade))
+    pairs = _pairs(read.rows)
+    by_pair = np.argsort(pairs, kind="stable")
+    new = np.diff(pairs[by_pair], prepend=-1) > 0
+    first_of = np.empty_like(by_pair)
+    first_of[by_pair] = by_pair[new][np.cumsum(new) - 1]
+    clashes = np.flatnonzero((grade[first_of] != grade) & ~np.isnan(grade))
     problems = []
     if len(broken) or len(clashes) or len(far):
         number = [n for n, _ in lines(data)][1 if form.header else 0 :]
@@ -120,7 +133,7 @@ def read_qrels(path: Path) -> Read[pd.DataFrame]:
             )
         problems += [Problem(path, number[row], f"grade {grade[row]:g}; {BEYOND}") for row in far.tolist()]
         for row in clashes.tolist():
-            first = int(np.flatnonzero(frame["pair"].to_numpy() == frame["pair"][row])[0])
+            first = int(first_of[row])
             query, doc = read.rows["query_id"][row].as_py(), read.rows["doc_id"][row].as_py()
             said = (
                 f"query {query}, document {doc} has the grade {grade[row]:g} here and "

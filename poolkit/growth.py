@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import joblib
 import numpy as np
 import pandas as pd
 from ir_measures import Measure
 from statsmodels.stats.proportion import proportion_confint
 
 from poolkit import states
-from poolkit.compare import NOISE
 from poolkit.labels import Grades
 from poolkit.pool import Pool, arrival
+from poolkit.replay import World, tally
 from poolkit.score import cutoff_of, denominators, is_native, label_counts, measure, numerators
 from poolkit.tables import positions
 
@@ -132,7 +133,7 @@ def grow(
 
 def growth_orders(
     pool: Pool, grades: Grades, name: str | Measure = "nDCG@10", *, n_orders: int = 500,
-    rng: np.random.Generator,
+    rng: np.random.Generator, n_jobs: int | None = None,
 ) -> GrowthOrders:  # fmt: skip
     """Reversals when systems arrive in random orders, each replayed as in `grow`, which defines them.
 
@@ -140,20 +141,18 @@ def growth_orders(
     ----------
     n_orders : int
     rng : Generator
+    n_jobs : int, optional
+        Orders are shared among so many jobs; joblib's `parallel_config` says where they run.
     """
     if n_orders < 1:
         raise ValueError(f"n_orders must be at least 1; got {n_orders}")
     world, notes = _world(pool, grades, measure(name))
     orders = np.array([rng.permutation(len(pool.runs.systems)) for _ in range(n_orders)])
-    hits, widest = np.zeros(len(world.gap), dtype=int), np.zeros(len(world.gap))
-    reversals, taus = np.zeros(n_orders, dtype=int), np.full(n_orders, np.nan)
-    checked = violations = 0
-    for o, order in enumerate(orders):
-        replay = world.replay(order)
-        ever = replay.turned.any(axis=1)
-        hits, widest = hits + ever, np.minimum(widest, replay.widest)
-        reversals[o], taus[o] = ever.sum(), np.fmin.reduce(replay.tau[2:], initial=np.nan)
-        checked, violations = checked + replay.checked, violations + replay.violations
+    shares = np.array_split(orders, min(n_orders, joblib.effective_n_jobs(n_jobs)))
+    tallies = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(tally)(world, share) for share in shares)
+    hits, widest = sum(t.hits for t in tallies), np.min([t.widest for t in tallies], axis=0)
+    reversals, taus = (np.concatenate([getattr(t, k) for t in tallies]) for k in ("reversals", "taus"))
+    checked, violations = sum(t.checked for t in tallies), sum(t.violations for t in tallies)
     with_any = int((reversals > 0).sum())
     low, high = proportion_confint(with_any, n_orders, method="wilson")
     fragile = _fragile(world, hits, orders=hits, share=hits / n_orders, widest=widest)
@@ -163,65 +162,15 @@ def growth_orders(
     )  # fmt: skip
 
 
-def _fragile(world: "_World", times: np.ndarray, **columns: np.ndarray) -> pd.DataFrame:
+def _fragile(world: World, times: np.ndarray, **columns: np.ndarray) -> pd.DataFrame:
     """Pairs that reversed at any of the times, the widest final gap first."""
-    systems = np.asarray(world.pool.runs.systems, dtype=object)
+    systems = np.asarray(world.systems, dtype=object)
     names = {"better": systems[world.better], "worse": systems[world.worse], "final_gap": world.gap}
     some = pd.DataFrame(names | columns)[times > 0]
     return some.sort_values("final_gap", ascending=False, kind="stable", ignore_index=True)
 
 
-@dataclass(frozen=True)
-class _Replay:
-    """What one order of arrival shows, by state (last axis)."""
-
-    means: np.ndarray  # shape (systems, states); NaN where absent
-    turned: np.ndarray  # both present and the other way round, shape (pairs, states)
-    widest: np.ndarray  # lowest gap of each pair while turned, 0 where never, shape (pairs,)
-    tau: np.ndarray  # shape (states,)
-    checked: int
-    violations: int
-
-
-@dataclass(frozen=True)
-class _World:
-    """The final pool under one measure, and the pairs of its systems, the finally better first."""
-
-    pool: Pool
-    grades: Grades
-    measure: Measure
-    sources: states.Sources
-    above: np.ndarray  # N, shape (systems, labelled queries)
-    better: np.ndarray
-    worse: np.ndarray
-    gap: np.ndarray
-
-    def below(self, state: np.ndarray, n_states: int) -> np.ndarray:
-        """D of each labelled query in each state."""
-        counts = states.counts(self.sources, state, n_states=n_states)[self.grades.has]
-        return denominators(counts, [self.measure])[str(self.measure)]
-
-    def replay(self, order: np.ndarray) -> _Replay:
-        """States of the pool as systems arrive in this order."""
-        n = len(order)
-        state = states.arrived(self.sources, order)
-        below = self.below(state, n)
-        means = states.means(self.above, below)
-        absent = np.arange(n) < np.argsort(order)[:, None]
-        means[absent] = np.nan
-        gap = means[self.better] - means[self.worse]
-        up, down, truth = gap > NOISE, gap < -NOISE, (self.gap > NOISE)[:, None]
-        turned = down & truth
-        agree = (up & truth).sum(axis=0) - turned.sum(axis=0)
-        untied = (up | down).sum(axis=0) * (~np.isnan(gap) & truth).sum(axis=0)
-        tau = np.divide(agree, np.sqrt(untied), out=np.full(n, np.nan), where=untied > 0)
-        violations = states.contradictions(self.above, below, order, noise=NOISE)
-        violations += states.unseen(self.sources, order, state)
-        widest = np.where(turned, gap, 0.0).min(axis=1)
-        return _Replay(means, turned, widest, tau, int((~absent).sum()) * len(below), violations)
-
-
-def _world(pool: Pool, grades: Grades, m: Measure) -> tuple[_World, tuple[str, ...]]:
+def _world(pool: Pool, grades: Grades, m: Measure) -> tuple[World, tuple[str, ...]]:
     """The final pool under these labels, and what a reader must know of it."""
     runs, key = pool.runs, str(m)
     reads = min(cutoff_of(m) or runs.item.shape[2], runs.item.shape[2])
@@ -236,7 +185,7 @@ def _world(pool: Pool, grades: Grades, m: Measure) -> tuple[_World, tuple[str, .
     item = runs.item[:, grades.has, :reads]
     above = numerators(item, grades.relevance, grades.judged, [m])[key]
     first, second = np.triu_indices(len(item), 1)
-    world = _World(pool, grades, m, found, above, first, second, np.zeros(len(first)))
+    world = World(runs.systems, grades.has, m, found, above, first, second, np.zeros(len(first)))
     final = states.means(above, world.below(np.zeros_like(found.query), 1))[:, 0]
     swap = final[first] < final[second]
     first, second = np.where(swap, second, first), np.where(swap, first, second)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,11 @@ class Labels:
     failed: pd.DataFrame
     dropped: int = 0
 
+    @cached_property
+    def marks(self) -> np.ndarray:
+        """A number for each row's pair; equal pairs have equal marks."""
+        return _marks(self.relevance)
+
 
 def labels_from(
     rows: pd.DataFrame, name: str, *, title: str = "", human: bool = True, failed: pd.DataFrame | None = None
@@ -61,10 +67,14 @@ def labels_from(
             f"{worst.relevance!r}; a grade is a whole number ({int(bad.sum())} such rows)"
         )
     _refuse_beyond(rows, name)
-    rows = rows.assign(
-        query_id=rows["query_id"].astype(str), doc_id=rows["doc_id"].astype(str), relevance=grades.astype(int)
-    )
-    kept = rows.drop_duplicates(ignore_index=True)
+    texts = {key: rows[key].astype(str).reset_index(drop=True) for key in ("query_id", "doc_id")}
+    kept = pd.DataFrame({**texts, "relevance": grades.astype(int)})
+    if failed is None:
+        failed = pd.DataFrame(columns=["query_id", "doc_id", "status"])
+    found = Labels(name, kept, title or name, human, failed)
+    if np.diff(np.sort(found.marks)).all():  # no mark twice, so no pair twice
+        return found
+    kept = kept.drop_duplicates(ignore_index=True)
     clash = kept.duplicated(["query_id", "doc_id"])
     if clash.any():
         worst = kept[clash].iloc[0]
@@ -72,8 +82,6 @@ def labels_from(
             f"labels {name}: query {worst.query_id}, document {worst.doc_id} has two different grades "
             f"({int(clash.sum())} such pairs). Keep one."
         )
-    if failed is None:
-        failed = pd.DataFrame(columns=["query_id", "doc_id", "status"])
     return Labels(name, kept, title or name, human, failed, len(rows) - len(kept))
 
 
@@ -161,7 +169,7 @@ def grades_on(runs: Runs, labels: Labels) -> Grades:
     has[query[known]] = True
     return Grades(
         labels.name, labels.title, relevance, judged, query[beyond], grade[beyond], has,
-        int(len(rows) - known.sum()), _epoch(rows[known]),
+        int(len(rows) - known.sum()), _epoch(labels.marks[known]),
     )  # fmt: skip
 
 
@@ -185,7 +193,29 @@ def _places(runs: Runs, rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return query, np.where((query >= 0) & (document >= 0) & (keys[at] == wanted), at, -1)
 
 
-def _epoch(rows: pd.DataFrame) -> str:
+def _epoch(marks: np.ndarray) -> str:
     """Hash of the judged pairs, whatever order they come in."""
-    marks = pd.util.hash_pandas_object(rows[["query_id", "doc_id"]].astype(object), index=False).to_numpy()
-    return hashlib.sha256(np.sort(marks).tobytes()).hexdigest()[:8]
+    return hashlib.sha256(np.sort(marks).astype("<u8").tobytes()).hexdigest()[:8]
+
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _marks(rows: pd.DataFrame) -> np.ndarray:
+    """One number for each (query, document)."""
+    query, document = (_text_marks(pa.array(rows[key])) for key in ("query_id", "doc_id"))
+    return (query ^ (query >> np.uint64(29))) * _ODD + document
+
+
+def _text_marks(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """One number for each text: a polynomial in its bytes, modulo 2^64."""
+    texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    texts = texts.cast(pa.large_string()).cast(pa.large_binary())
+    ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset :][: len(texts) + 1]
+    data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[ends[0] : ends[-1]]
+    length, start = np.diff(ends), ends[:-1] - ends[0]
+    power = np.multiply.accumulate(np.full(length.max(initial=0) + 1, _ODD))
+    place = np.arange(len(data)) - np.repeat(start, length)
+    total = np.zeros(len(data) + 1, dtype=np.uint64)
+    np.cumsum((data + np.uint64(1)) * power[place], out=total[1:])
+    return total[start + length] - total[start]

@@ -5,7 +5,7 @@ query and the judged documents. That is what makes leave-one-out, growth and cer
 they change grades and counts, and call the two functions here again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import ir_measures
 import numpy as np
@@ -13,6 +13,7 @@ from ir_measures import Measure
 from ir_measures.measures import Measure as _Measure
 from ir_measures.measures import ParamInfo
 
+BLOCK = 1 << 23  # cells (system, query, rank) scored at a time
 NATIVE = ("P", "R", "AP", "nDCG", "DCG", "RR", "Success", "Judged")
 
 
@@ -104,35 +105,73 @@ def numerators(
     max(g, 0) / log2(r + 1). RR: 1 / rank of the first relevant. Success: 1 if any is relevant.
     Judged: judged in the top k / documents there. Relevant means grade >= rel.
     """
-    grade = relevance[item]
-    gain = np.maximum(grade, 0)
-    ranks = np.arange(1, item.shape[-1] + 1)
-    discount = 1 / np.log2(ranks + 1)
-    relevant = {t: (grade >= t) & (gain > 0 if t <= 0 else True) for t in {*map(_threshold, measures)}}
+    if not measures:
+        return {}
+    last = item.shape[-1]
+    ranks = min(last, max(cutoff_of(m) or last for m in measures))
+    grade = relevance.astype(np.int16, copy=False)[
+        item[..., :ranks]
+    ]  # grades are small, and narrow ones move faster
+    shape, grade = grade.shape[:-1], grade.reshape(-1, ranks)
+    # Few documents are relevant, so sums run over their cells alone: row, rank from 0, grade of each.
+    relevant = grade > 0
+    row = np.repeat(np.arange(len(grade)), np.count_nonzero(relevant, axis=1))
+    cell = np.flatnonzero(relevant)
+    rank, gain = cell - row * ranks, grade.ravel()[cell]
+    inverse, discount = 1 / np.arange(1, ranks + 1), 1 / np.log2(np.arange(2, ranks + 2))
     found: dict[str, np.ndarray] = {}
     for m in measures:
-        top = slice(None, cutoff_of(m))
-        rel = relevant[_threshold(m)][..., top]
-        if m.NAME in ("P", "R"):
-            value = rel.sum(axis=-1)
-        elif m.NAME == "AP":
-            value = (rel * rel.cumsum(axis=-1) / ranks[top]).sum(axis=-1)
-        elif m.NAME in ("nDCG", "DCG"):
-            value = gain[..., top] @ discount[top]
-        elif m.NAME == "RR":
-            value = (rel / ranks[top]).max(axis=-1, initial=0.0)
-        elif m.NAME == "Success":
-            value = rel.any(axis=-1)
+        top, floor = cutoff_of(m) or ranks, 1 if m.NAME in ("nDCG", "DCG") else _threshold(m)
+        kept = np.s_[:] if top >= ranks and floor == 1 else np.flatnonzero((rank < top) & (gain >= floor))
+        at, r = row[kept], rank[kept]
+        if m.NAME in ("nDCG", "DCG"):
+            value = np.bincount(at, gain[kept] * discount[r], len(grade))
+        elif m.NAME in ("AP", "RR"):
+            hits = np.bincount(at, minlength=len(grade))
+            nth = np.arange(1, len(at) + 1) - (np.cumsum(hits) - hits)[at]
+            gained = nth * inverse[r] if m.NAME == "AP" else np.where(nth == 1, inverse[r], 0)
+            value = np.bincount(at, gained, len(grade))
+        elif m.NAME == "Judged":
+            there = (item[..., :top] < len(relevance) - 1).sum(axis=-1)
+            value = judged[item[..., :top]].sum(axis=-1) / np.maximum(there, 1)
         else:
-            there = (item[..., top] < len(relevance) - 1).sum(axis=-1)
-            value = judged[item[..., top]].sum(axis=-1) / np.maximum(there, 1)
-        found[str(m)] = np.asarray(value, dtype=float)
+            hits = np.bincount(at, minlength=len(grade))
+            value = np.minimum(hits, 1) if m.NAME == "Success" else hits
+        found[str(m)] = np.asarray(value, dtype=float).reshape(shape)
     return found
+
+
+def query_blocks(
+    item: np.ndarray, query_of: np.ndarray, relevance: np.ndarray, judged: np.ndarray, has: np.ndarray, *,
+    least: int = 1,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:  # fmt: skip
+    """Blocks of labelled queries, each with its own items: item, relevance and judged for `numerators`.
+
+    Work is per query, so a block bounds the memory; there are at least `least` of them, if queries suffice.
+
+    Parameters
+    ----------
+    item : ndarray of int, shape (systems, queries, ranks)
+    query_of : ndarray, shape (n_items,)
+        Ascending, as in `Runs`.
+    relevance, judged : ndarray, shape (n_items + 1,)
+    has : ndarray of bool, shape (queries,)
+        Which queries are labelled.
+    """
+    at = np.flatnonzero(has)
+    n_blocks = max(least, -(-len(item) * len(at) * item.shape[2] // BLOCK))
+    if n_blocks == 1 and has.all():
+        yield item, relevance, judged
+        return
+    for part in np.array_split(at, min(n_blocks, len(at))):
+        first, last = np.searchsorted(query_of, [part[0], part[-1] + 1])
+        kept = np.r_[first:last, len(query_of)]
+        yield np.minimum(item[:, part] - first, last - first, dtype=np.int32), relevance[kept], judged[kept]
 
 
 def grade_counts(query: np.ndarray, relevance: np.ndarray, *, n_queries: int, top: int) -> np.ndarray:
     """Documents of each positive grade per query: int, shape (n_queries, top), grades 1..top."""
-    kept = relevance > 0
+    kept = np.flatnonzero(relevance > 0)
     code = query[kept] * top + relevance[kept] - 1
     return np.bincount(code, minlength=n_queries * top).reshape(n_queries, top)
 

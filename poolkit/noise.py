@@ -2,23 +2,16 @@
 
 from dataclasses import dataclass
 
+import joblib
 import numpy as np
 import pandas as pd
 
 from poolkit.compare import kendall, order_signs, settled, spearman
 from poolkit.labels import Grades
 from poolkit.orders import aligned, correlation_draws, pair_table
+from poolkit.redraw import Judged, redrawn
 from poolkit.resample import Interval, check_level, interval, mean_draws, query_draws, share_above
-from poolkit.score import (
-    Scores,
-    cutoff_of,
-    denominators,
-    grade_counts,
-    is_native,
-    numerators,
-    one_epoch,
-    ratio,
-)
+from poolkit.score import Scores, cutoff_of, is_native, one_epoch
 from poolkit.score import measure as measure_of
 from poolkit.tables import DataError, Runs, listed
 
@@ -128,7 +121,7 @@ class SimulatedNoise:
 
 def noise_through(
     runs: Runs, grades: Grades, flip_matrix: pd.DataFrame, measure: str, *, n_worlds: int = 1000,
-    level: float = 0.95, rng: np.random.Generator,
+    level: float = 0.95, rng: np.random.Generator, n_jobs: int | None = None,
 ) -> SimulatedNoise:  # fmt: skip
     """Simulated share of worlds in which judge noise alone turns the order of two systems.
 
@@ -145,6 +138,9 @@ def noise_through(
         METHOD 8 asks for at least 1,000.
     level : float
     rng : Generator
+        Each world gets one of its own from it.
+    n_jobs : int, optional
+        Worlds are shared among so many jobs; joblib's `parallel_config` says where they run.
 
     Returns
     -------
@@ -172,19 +168,15 @@ def noise_through(
     if not len(given):
         raise DataError(f"{grades.title}: no query has a label, so there is no noise to simulate")
     at, reached, outcome, notes = _chances(flip_matrix, given, grades.title)
-    item = runs.item[:, grades.has, : cutoff_of(m)].astype(np.intp)
-
-    def means_of(grade: np.ndarray) -> np.ndarray:
-        relevance = np.zeros(len(grades.relevance), dtype=np.int16)  # narrow grades halve the time
-        relevance[on] = grade[: len(on)]
-        counts = grade_counts(query, grade, n_queries=len(runs.queries), top=max(1, int(grade.max())))
-        below = denominators(counts[grades.has], [m])[str(m)]
-        return ratio(numerators(item, relevance, grades.judged, [m])[str(m)], below).mean(axis=1)
-
-    observed = means_of(given)
+    top = max(1, int(given.max()), int(outcome.max()))
+    item = runs.item[:, grades.has, : cutoff_of(m)]
+    judged = Judged(item, on, query, given, grades.judged, grades.has, top, m)
+    rngs, n = rng.spawn(n_worlds), min(n_worlds, joblib.effective_n_jobs(n_jobs))
+    shares = (joblib.delayed(redrawn)(judged, rngs[job::n], at, reached, outcome) for job in range(n))
     means = np.empty((n_worlds, len(runs.systems)))
-    for world in range(n_worlds):
-        means[world] = means_of(outcome[(rng.random((len(at), 1)) >= reached[at]).sum(axis=1)])
+    for job, share in enumerate(joblib.Parallel(n_jobs=n_jobs)(shares)):
+        means[job::n] = share
+    observed = judged.means(given)
     if n_worlds < 1000:
         notes.append(f"{n_worlds} worlds are few; METHOD asks for 1,000")
     if len(runs.systems) < 2:

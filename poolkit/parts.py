@@ -115,8 +115,8 @@ def named_files(folder: Path, *suffixes: str) -> Iterator[tuple[str, Path, Probl
             yield plain, path, Problem(path, None, f"not read: its name does not end in {suffixes[0]}", True)
 
 
-def read_rankings(folder: Path, order: Order = "score") -> Read[dict[str, pa.Table]]:
-    """Rows of every run, by system."""
+def read_rankings(folder: Path, order: Order = "score", *, repeats: bool = True) -> Read[dict[str, pa.Table]]:
+    """Rows of every run, by system: query_id, doc_id and what gives the order; `repeats` as in `read_run`."""
     files = list(named_files(folder / "runs", ".run"))
     problems = [p for _, _, p in files if p]
     good = [(name, path) for name, path, p in files if not p]
@@ -127,11 +127,12 @@ def read_rankings(folder: Path, order: Order = "score") -> Read[dict[str, pa.Tab
             Problem(folder / "runs", None, "no runs; put one TREC file a system here, NAME.run[.gz]")
         )
     with ThreadPoolExecutor() as pool:
-        reads = list(pool.map(lambda found: read_run(found[1], order), good))
+        reads = list(pool.map(lambda found: read_run(found[1], order, repeats=repeats), good))
     for read in reads:
         problems += read.problems
     failed = any(not p.warning for p in problems)
-    rows = {name: read.rows for (name, _), read in zip(good, reads, strict=True) if read.rows is not None}
+    kept = ["query_id", "doc_id", order]
+    rows = {name: x.rows.select(kept) for (name, _), x in zip(good, reads, strict=True) if x.rows is not None}
     return Read(None if failed else rows, problems)
 
 

@@ -187,7 +187,7 @@ def _page(
     executed.unlink(missing_ok=True)
     mine = papermill.inspect_notebook(str(notebook))
     values = {k: v for k, v in values.items() if k in mine}
-    with tempfile.TemporaryDirectory(prefix="poolkit-") as scratch, _quiet_kernel(scratch):
+    with tempfile.TemporaryDirectory(prefix="poolkit-") as scratch, _quiet_kernel(scratch, out):
         partial = Path(scratch) / notebook.name
         try:
             papermill.execute_notebook(
@@ -219,11 +219,12 @@ def _failed(said: str, partial: Path, kept: Path) -> str:
 
 
 @contextmanager
-def _quiet_kernel(scratch: str) -> Iterator[None]:
-    """Kernels that read no personal profile and need no writable home."""
+def _quiet_kernel(scratch: str, out: Path) -> Iterator[None]:
+    """Kernels that read no personal profile, need no writable home, and share what they load."""
     names = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
-    before = {n: os.environ.get(n) for n in names}
+    before = {n: os.environ.get(n) for n in (*names, "POOLKIT_CACHE")}
     os.environ.update({n: os.path.join(scratch, n.lower()) for n in names})
+    os.environ.setdefault("POOLKIT_CACHE", str(out.resolve().parent / ".cache"))
     try:
         yield
     finally:

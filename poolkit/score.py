@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import ir_measures
+import joblib
 import numpy as np
 import pandas as pd
 from ir_measures import Measure
@@ -16,6 +17,7 @@ from poolkit.measures import (
     is_native,
     measure,
     numerators,
+    query_blocks,
     ratio,
 )
 from poolkit.tables import DataError, Runs, listed
@@ -132,12 +134,15 @@ def one_epoch(*found: Scores) -> None:
 
 def label_counts(runs: Runs, grades: Grades) -> np.ndarray:
     """Labelled documents of each positive grade per query, pooled or not: int, shape (queries, top)."""
-    query = np.concatenate([runs.query_of, grades.beyond_query])
-    relevance = np.concatenate([grades.relevance[:-1], grades.beyond_relevance])
-    return grade_counts(query, relevance, n_queries=len(runs.queries), top=grades.top)
+    size = {"n_queries": len(runs.queries), "top": grades.top}
+    pooled = grade_counts(runs.query_of, grades.relevance[:-1], **size)
+    return pooled + grade_counts(grades.beyond_query, grades.beyond_relevance, **size)
 
 
-def scores(runs: Runs, grades: Grades, measures: Sequence[str | Measure] = DEFAULT_MEASURES) -> Scores:
+def scores(
+    runs: Runs, grades: Grades, measures: Sequence[str | Measure] = DEFAULT_MEASURES, *,
+    n_jobs: int | None = None,
+) -> Scores:  # fmt: skip
     """Scores of every system, query and measure.
 
     Parameters
@@ -147,6 +152,8 @@ def scores(runs: Runs, grades: Grades, measures: Sequence[str | Measure] = DEFAU
         Labels on these runs.
     measures : sequence of str or Measure
         As ir_measures names them.
+    n_jobs : int, optional
+        Blocks of queries are shared among so many jobs; joblib's `parallel_config` says where they run.
 
     Returns
     -------
@@ -173,7 +180,13 @@ def scores(runs: Runs, grades: Grades, measures: Sequence[str | Measure] = DEFAU
     wanted = list({str(m): m for m in map(measure, measures)}.values())
     native = [m for m in wanted if is_native(m)]
     has = grades.has
-    above = numerators(runs.item[:, has], grades.relevance, grades.judged, native)
+    ranks = max((cutoff_of(m) or runs.item.shape[2] for m in native), default=0)
+    least = joblib.effective_n_jobs(n_jobs)
+    blocks = query_blocks(
+        runs.item[:, :, :ranks], runs.query_of, grades.relevance, grades.judged, has, least=least
+    )
+    found = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(numerators)(*b, native) for b in blocks)
+    above = {m: np.concatenate([block[m] for block in found], axis=1) for m in found[0]}
     counts = label_counts(runs, grades)[has]
     below = denominators(counts, native)
     values = {m: ratio(above[m], below[m]) for m in above}
@@ -182,7 +195,7 @@ def scores(runs: Runs, grades: Grades, measures: Sequence[str | Measure] = DEFAU
     others = [m for m in wanted if not is_native(m)]
     if others:
         values |= _by_ir_measures(runs, grades, judged, others)
-    s, q = np.nonzero(runs.returned[:, has] == 0)
+    s, q = np.nonzero(runs.item[:, has, 0] == runs.n_items)
     return Scores(
         runs.systems, judged, tuple(str(m) for m in wanted), values, above, below, grades.name, grades.title,
         grades.epoch, tuple(queries[~has]), tuple(np.asarray(judged, dtype=object)[counts.sum(axis=1) == 0]),

@@ -105,29 +105,41 @@ def positions(wanted: Sequence[str], axis: Sequence[str], *, what: str) -> np.nd
     return np.array([at[label] for label in wanted], dtype=int)
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+    """Code of each row, and the distinct values in order of appearance."""
+    chunks = column.dictionary_encode().chunks  # all share one dictionary
+    codes = [np.zeros(0, dtype=np.int32), *(chunk.indices.to_numpy() for chunk in chunks)]
+    return np.concatenate(codes), chunks[-1].dictionary if chunks else pa.array([], pa.string())
+
+
+def _on_axis(column: pa.ChunkedArray, axis: Sequence[str] | np.ndarray) -> np.ndarray:
+    """Position of each row's value on an axis, -1 where it is not there."""
+    found = [np.zeros(0, dtype=np.int64)]
+    values = pa.array(axis, pa.string())
+    for chunk in column.chunks:
+        stretch = pc.run_end_encode(chunk)  # one query's rows mostly stand together
+        at = pc.index_in(stretch.values, value_set=values).fill_null(-1).to_numpy().astype(np.int64)
+        found.append(np.repeat(at, np.diff(stretch.run_ends.to_numpy(), prepend=0)))
+    return np.concatenate(found)
+
+
+def _ascending(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
     """Code of each row and the distinct values, ascending by bytes (trec_eval's strcmp)."""
-    coded = column.dictionary_encode().combine_chunks()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.chunk(0)
-    order = pc.sort_indices(coded.dictionary).to_numpy()
+    codes, values = coded(column)
+    order = pc.sort_indices(values)
     place = np.empty(len(order), dtype=np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
-    values = coded.dictionary.take(pa.array(order)).to_numpy(zero_copy_only=False)
-    return place[coded.indices.to_numpy()], values
+    place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return place[codes], values.take(order).to_numpy(zero_copy_only=False)
 
 
-def _best_first(group: np.ndarray, key: np.ndarray, document: np.ndarray) -> np.ndarray | None:
-    """Permutation that puts rows in group order, key descending, ties by document descending.
-
-    None where the rows already are: most run files come sorted, and sorting is the dear step.
-    """
-    ahead, behind = slice(1, None), slice(None, -1)
-    same = group[ahead] == group[behind]
-    lower = (key[ahead] < key[behind]) | ((key[ahead] == key[behind]) & (document[ahead] <= document[behind]))
-    if np.all((group[ahead] > group[behind]) | (same & lower)):
-        return None
-    return np.lexsort((-document, -key, group))
+def _ties_by_document(group: np.ndarray, key: np.ndarray, document: np.ndarray) -> np.ndarray:
+    """Documents of rows that come by group and key, those of equal key put in descending order."""
+    tie = np.zeros(len(group) + 1, dtype=bool)  # with the row before
+    tie[1:-1] = (group[1:] == group[:-1]) & (key[1:] == key[:-1])
+    rows = np.flatnonzero(tie[1:] | tie[:-1])
+    block, width = np.cumsum(~tie[rows]), int(document.max()) + 1
+    document[rows] = -np.sort(block * width - document[rows]) % width
+    return document
 
 
 def runs_from(
@@ -161,9 +173,7 @@ def runs_from(
     wanted = ["query_id", "doc_id", "score" if order == "score" else "rank"]
     lengths = [len(t) for t in tables]
     rows = pa.concat_tables([t.select(wanted).cast(_schema(wanted[2])) for t in tables])
-    query = pc.index_in(rows["query_id"], value_set=pa.array(list(queries), pa.string()))
-    query = query.fill_null(-1).to_numpy().astype(np.int64)
-    document, documents = _codes(rows["doc_id"])
+    query = _on_axis(rows["query_id"], queries)
     key = rows[wanted[2]].to_numpy()
     bad = np.isnan(key) if order == "score" else ~np.isfinite(key)
     if bad.any():
@@ -171,35 +181,35 @@ def runs_from(
         system = systems[int(np.searchsorted(np.cumsum(lengths), at, side="right"))]
         what = f"a {wanted[2]} that is not a number ({'NaN' if np.isnan(key[at]) else key[at]})"
         raise DataError(f"run {system}: query {rows['query_id'][at]} has {what}")
-    key = key.astype(np.float32) if order == "score" else -key
-    group = np.repeat(np.arange(len(systems), dtype=np.int64) * n_queries, lengths) + query
-    known = query >= 0
-    strays = int(len(known) - known.sum())
-    if strays == len(known):
-        first = rows["query_id"][0] if len(known) else "none"
+    strays = int((query < 0).sum())
+    if strays == len(query):
+        first = rows["query_id"][0] if strays else "none"
         raise DataError(
             f"no query of the runs is among the {n_queries} queries: runs say {first}, "
             f"queries say {listed(queries)}. Check that both name queries alike."
         )
-    if strays:
-        group, key, document = group[known], key[known], document[known]
-    best = _best_first(group, key, document)
-    if best is not None:
-        group, key, document = group[best], key[best], document[best]
+    # Query by query, so that one document's rows are neighbours: coding them then stays in the cache.
+    group = query * len(systems) + np.repeat(np.arange(len(systems)), lengths)
+    best = np.argsort(group, kind="stable")[strays:]
+    key = key.astype(np.float32) if order == "score" else -key
+    if np.any((group[best][1:] == group[best][:-1]) & (key[best][1:] > key[best][:-1])):
+        best = np.lexsort((-key, group))[strays:]
+    group, key = group[best], key[best]
+    document, documents = _ascending(rows["doc_id"].take(pa.array(best)))
+    document = _ties_by_document(group, key, document)
 
-    count = np.bincount(group, minlength=len(systems) * n_queries)
+    count = np.bincount(group, minlength=n_queries * len(systems))
     depth, start = int(count.max()), np.cumsum(count) - count
     rank = np.arange(len(group)) - start[group]
     dense = np.full((len(count), depth), len(documents), dtype=np.int32)
     dense[group, rank] = document
     tied = np.zeros((len(count), depth), dtype=bool)
     tied[group[:-1], rank[:-1]] = (group[1:] == group[:-1]) & (key[1:] == key[:-1])
-    shape = (len(systems), n_queries, depth)
+    shape = (n_queries, len(systems), depth)
     item, query_of, document_of = _items(dense.reshape(shape), len(documents))
     _refuse_repeats(item, len(query_of), systems, queries, documents, document_of)
-    return Runs(
-        systems, tuple(queries), documents, item, query_of, document_of, tied.reshape(shape), strays
-    )  # fmt: skip
+    tied = np.ascontiguousarray(tied.reshape(shape).swapaxes(0, 1))
+    return Runs(systems, tuple(queries), documents, item, query_of, document_of, tied, strays)
 
 
 def _schema(key: str) -> pa.Schema:
@@ -207,22 +217,22 @@ def _schema(key: str) -> pa.Schema:
 
 
 def _items(dense: np.ndarray, padding: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number the distinct (query, document) pairs, query by query."""
+    """Number the distinct (query, document) pairs of documents by query, system and rank."""
     item = np.empty_like(dense)
     place = np.empty(padding + 1, dtype=np.int32)
-    query_of, document_of, n = [], [], 0
-    for q in range(dense.shape[1]):
-        here = dense[:, q, :]
-        found = np.unique(here)
-        found = found[found < padding]
+    document_of, sizes, n = [], [], 0
+    for q, here in enumerate(dense):
+        found = np.sort(here, axis=None)  # and not np.unique: sorting numbers is faster than hashing them
+        found = found[(np.diff(found, prepend=-1) > 0) & (found < padding)]
         place[found] = np.arange(n, n + len(found))
         place[padding] = -1
-        item[:, q, :] = place[here]
-        query_of.append(np.full(len(found), q, dtype=np.int32))
+        item[q] = place[here]
         document_of.append(found)
+        sizes.append(len(found))
         n += len(found)
     item[item < 0] = n
-    return item, np.concatenate(query_of), np.concatenate(document_of)
+    query_of = np.repeat(np.arange(len(dense), dtype=np.int32), sizes)
+    return np.ascontiguousarray(item.swapaxes(0, 1)), query_of, np.concatenate(document_of)
 
 
 def _refuse_repeats(

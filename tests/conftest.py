@@ -10,6 +10,7 @@ from poolkit.formats import read_qrels, read_run
 from poolkit.labels import Labels, labels_from
 from poolkit.tables import Runs, runs_from
 
+os.environ["POOLKIT_CACHE"] = ""  # tests load files, not copies; test_cache turns it on
 CASES = Path(os.environ.get("POOLKIT_CASES", Path(__file__).parents[2] / "shared" / "cases"))
 
 

@@ -115,8 +115,7 @@ def test_worlds_equal_a_plain_simulation(measure):
     found = noise_through(runs, grades, SHAKY, measure, n_worlds=6, rng=rng())
     # The plain way: redraw every label of the table one by one, and let ir_measures score each world.
     qrels = as_qrels(runs, grades)
-    random = rng()
-    for world in range(6):
+    for world, random in enumerate(rng().spawn(6)):
         chance = random.random(len(qrels))
         drawn = [
             int(np.searchsorted(SHAKY.loc[g].cumsum().to_numpy(), u, side="right"))

@@ -9,13 +9,25 @@ import poolkit
 
 PACKAGE = Path(poolkit.__file__).parent
 LAYERS = [
-    ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing"],
-    ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "display"],
+    ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing", "cache"],
+    [
+        "labels",
+        "waiting",
+        "lines",
+        "measures",
+        "pool",
+        "prompt",
+        "answers",
+        "records",
+        "orders",
+        "display",
+        "columns",
+    ],
     ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "tally"],
-    ["identity", "llama", "parts", "texts", "sources", "bounds"],
+    ["identity", "llama", "parts", "texts", "sources", "bounds", "regrade", "replay", "redraw"],
     ["plan", "replies", "filling", "bulk"],
     ["workers", "local", "parcels"],
-    ["batch"],
+    ["batch", "loading"],
     ["collection", "imports", "judge"],
     [
         "correlate",

@@ -57,3 +57,32 @@ def test_contradictions_are_found_where_there_are_any():
     assert states.contradictions(above, late, order, noise=1e-12) == 0
     # A tolerance below every difference makes each later system's cell a hit: 2 queries x 1 state with both.
     assert states.contradictions(above, late, order, noise=-9.0) >= 2
+
+
+def plain_contradictions(above, below, order, noise):
+    """Every system's score in every state against those of the finally lower systems present."""
+    found, (n, queries) = 0, above.shape
+    weight = [[1 / d if d > 0 else 0.0 for d in row] for row in below]
+    arrival = {int(s): t for t, s in enumerate(order)}
+    for q in range(queries):
+        ranked = sorted(range(n), key=lambda s: above[s][q] * weight[q][-1])
+        for t in range(below.shape[1]):
+            best = 0.0
+            for s in ranked:
+                if arrival[s] <= t:
+                    value = above[s][q] * weight[q][t]
+                    found += value < best - noise
+                    best = max(best, value)
+    return found
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_contradictions_equal_the_plain_count(seed):
+    rng = np.random.default_rng(seed)
+    above = rng.choice([0.0, 0.1, 0.1 + 1e-16, 0.3, 1.0, 1.0 + 1e-9], size=(4, 3))
+    below = rng.choice([0.0, 0.3, 1.0, 3.0, 1e-3], size=(3, 4))  # need not grow: then there are some
+    below[:, -1] *= rng.choice([0, 1], size=3)
+    order = rng.permutation(4)
+    for noise in (0.0, 1e-12):
+        fast = states.contradictions(above, below, order, noise=noise)
+        assert fast == plain_contradictions(above, below, order, noise)

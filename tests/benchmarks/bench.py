@@ -1,124 +1,318 @@
-"""Speed against peers in one process: CPU seconds, medians, ratios. Run by `make bench`.
+"""Speed against peers on one seeded world: CPU seconds, medians, ratios. Run by `make bench`.
 
-The world is made by a seeded generator: systems of six families that share most of their documents,
-graded 0 to 2. Sizes are options, the paper's production set is `--systems 62 --queries 303 --depth 200`.
+Writes reports/bench.md, reports/bench.json and reports/bench-growth.png. The defaults are the paper's
+production set. Ratios are of CPU seconds within this one process, because other work on a machine moves
+both sides alike; peaks are those of a process of their own.
 """
 
+import importlib.util
+import json
+import os
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ir_measures
+import matplotlib
 import numpy as np
 import pandas as pd
+import pytrec_eval
 import scipy.stats
 import typer
+from load import files_to_scores
+from world import write_world
 
 from poolkit.bias import leave_out
-from poolkit.disagree import disagree
-from poolkit.formats import read_qrels, read_run
+from poolkit.certify import certificates
+from poolkit.collection import read_collection
 from poolkit.growth import growth_orders
-from poolkit.labels import grades_on, labels_from
-from poolkit.pool import pool
-from poolkit.resample import query_draws
+from poolkit.labels import grades_on
+from poolkit.noise import noise_through
+from poolkit.pool import own_members, pool
+from poolkit.resample import difference_bounds, mean_draws, query_draws, share_above
 from poolkit.score import scores
-from poolkit.tables import runs_from
 
+matplotlib.use("Agg")
 MEASURES = ["P@10", "nDCG@10", "nDCG@100", "AP@100", "R@100"]
-FAMILIES = 6
+TREC_EVAL = {"P.10", "ndcg_cut.10,100", "map_cut.100", "recall.100"}
+FLIPS = pd.DataFrame([[0.9, 0.08, 0.02], [0.1, 0.8, 0.1], [0.02, 0.08, 0.9]])
+HERE = Path(__file__).parent
 
 
-def world(folder: Path, *, systems: int, queries: int, depth: int, rng: np.random.Generator) -> list[str]:
-    """Write run files and qrels; return the query ids. Families share a signal, systems add noise to it."""
-    names = [f"q{i}" for i in range(queries)]
-    (folder / "runs").mkdir()
-    out = [(folder / "runs" / f"s{s:02}.run").open("w") for s in range(systems)]
-    with (folder / "labels.qrels").open("w") as labels:
-        for q in names:
-            relevance = rng.choice(3, size=depth * 15, p=[0.9, 0.07, 0.03])
-            topic = relevance * 1.6 + rng.normal(size=len(relevance))
-            family = topic + rng.normal(size=(FAMILIES, len(relevance)))
-            pooled = np.zeros(len(relevance), dtype=bool)
-            for s, file in enumerate(out):
-                score = np.round(family[s % FAMILIES] + 0.4 * rng.normal(size=len(relevance)), 4)
-                best = np.argsort(-score, kind="stable")[:depth]
-                pooled[best] = True
-                rows = (f"{q} Q0 {q}-d{d} {r} {score[d]:.4f} s\n" for r, d in enumerate(best, start=1))
-                file.writelines(rows)
-            labels.writelines(f"{q} 0 {q}-d{d} {relevance[d]}\n" for d in np.flatnonzero(pooled))
-    for file in out:
-        file.close()
-    return names
+def cpu(work: Callable[[], Any]) -> tuple[float, Any]:
+    """CPU seconds of a piece of work, and what it returns."""
+    start = time.process_time()
+    found = work()
+    return time.process_time() - start, found
 
 
-def cpu(work: Callable[[], object], *, times: int) -> float:
-    """Median CPU seconds of a piece of work."""
-    spent = []
-    for _ in range(times):
-        start = time.process_time()
-        work()
-        spent.append(time.process_time() - start)
-    return statistics.median(spent)
+class Peers:
+    """Other tools on the same files, used as their documents say."""
+
+    def __init__(self, folder: Path):
+        self.paths = sorted((folder / "runs").glob("*.run"))
+        self.qrels = folder / "qrels" / "human.qrels"
+        self.measures = [ir_measures.parse_measure(m) for m in MEASURES]
+
+    def read(self) -> tuple[list, list[list]]:
+        """Read qrels and runs by ir_measures."""
+        return list(ir_measures.read_trec_qrels(str(self.qrels))), [
+            list(ir_measures.read_trec_run(str(p))) for p in self.paths
+        ]
+
+    def by_ir_measures(self, qrels: list, runs: list[list]) -> list[dict]:
+        """Means of every run; ready-made tables, one evaluator."""
+        evaluator = ir_measures.evaluator(self.measures, qrels)
+        return [evaluator.calc_aggregate(run) for run in runs]
+
+    def for_pytrec_eval(self, qrels: list, runs: list[list]) -> tuple[dict, list[dict]]:
+        """Nested dictionaries, which is what pytrec_eval and ranx take."""
+
+        def nested(rows: list, value: str) -> dict:
+            found: dict[str, dict] = {}
+            for row in rows:
+                found.setdefault(row.query_id, {})[row.doc_id] = getattr(row, value)
+            return found
+
+        return nested(qrels, "relevance"), [nested(run, "score") for run in runs]
+
+    def by_pytrec_eval(self, qrels: dict, runs: list[dict]) -> None:
+        """Scores by query of every run."""
+        evaluator = pytrec_eval.RelevanceEvaluator(qrels, TREC_EVAL)
+        for run in runs:
+            evaluator.evaluate(run)
 
 
-def main(systems: int = 62, queries: int = 100, depth: int = 100, repeats: int = 3, seed: int = 1) -> None:
-    """Compare poolkit with ir_measures and scipy on one seeded world."""
-    rng = np.random.default_rng(seed)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        names = world(folder, systems=systems, queries=queries, depth=depth, rng=rng)
-        paths = sorted((folder / "runs").glob("*.run"))
+def ranx_seconds(qrels: dict, runs: list[dict]) -> float | None:
+    """CPU seconds of ranx on its own loaded tables, compiled before; None where it is not installed."""
+    if importlib.util.find_spec("ranx") is None:
+        return None
+    import ranx
 
-        def load() -> tuple:
-            runs = runs_from({p.stem: read_run(p).strict() for p in paths}, names)
-            labels = labels_from(read_qrels(folder / "labels.qrels").strict(), "labels")
-            return runs, grades_on(runs, labels)
+    names = ["precision@10", "ndcg@10", "ndcg@100", "map@100", "recall@100"]
+    labels, tables = ranx.Qrels(qrels), [ranx.Run(run) for run in runs if run]
+    ranx.evaluate(labels, tables[0], names, make_comparable=True)
+    return cpu(lambda: [ranx.evaluate(labels, t, names, make_comparable=True) for t in tables])[0]
 
-        def peer_load() -> tuple:
-            return [list(ir_measures.read_trec_run(str(p))) for p in paths], list(
-                ir_measures.read_trec_qrels(str(folder / "labels.qrels"))
-            )
 
-        runs, grades = load()
-        peer_runs, qrels = peer_load()
-        wanted = [ir_measures.parse_measure(m) for m in MEASURES]
-        evaluator = ir_measures.evaluator(wanted, qrels)
-        families = {s: f"f{i % FAMILIES}" for i, s in enumerate(runs.systems)}
-        made = pool(runs, depth=depth)
-        found = scores(runs, grades, MEASURES)
-        draws = query_draws(queries, n_resamples=10_000, rng=rng)
-        a, b = found.values["nDCG@10"][:2]
-        pairs = systems * (systems - 1) // 2
+def measure_all(folder: Path, *, repeats: int, worlds: int, orders: int) -> tuple[list[dict], dict[str, Any]]:
+    """Rows of the table, and facts about the world."""
+    peers, rounds = Peers(folder), []
+    collection = read_collection(folder)
+    runs, labels = collection.runs, collection.labels["human"]
+    grades, n = grades_on(runs, labels), len(runs.systems)
+    made, families = pool(runs, depth=collection.config["depth"]), collection.families
+    draws = query_draws(len(runs.queries), n_resamples=10_000, rng=np.random.default_rng(1))
+    found, pairs = scores(runs, grades, MEASURES), n * (n - 1) // 2
+    for at in range(repeats):
+        print(f"round {at + 1} of {repeats}", file=sys.stderr, flush=True)
+        spent: dict[str, float] = {}
 
-        def peer_pair() -> None:
-            scipy.stats.bootstrap(
-                (a - b,), np.mean, n_resamples=10_000, method="percentile", rng=rng, vectorized=True
-            )
+        def timed(name: str, work: Callable[[], Any], spent: dict[str, float] = spent) -> Any:
+            spent[name], result = cpu(work)
+            return result
 
-        def peer_scores() -> None:
-            for run in peer_runs:
-                evaluator.calc_aggregate(run)
+        timed("files", lambda: files_to_scores(folder, MEASURES))
+        qrels, rows = timed("ir_measures reads", peers.read)
+        means = timed("ir_measures", lambda: peers.by_ir_measures(qrels, rows))
+        timed("scores", lambda: [scores(runs, grades, MEASURES) for _ in range(5)])
+        family = families[runs.systems[-1]]
+        lost = runs.pairs(
+            made.item[own_members(made, np.array([families[s] == family for s in runs.systems]))]
+        )
+        gone = set(zip(lost["query_id"], lost["doc_id"], strict=True))
+        fewer = [x for x in qrels if (x.query_id, x.doc_id) not in gone]
+        timed("ir_measures one family", lambda: peers.by_ir_measures(fewer, rows))
+        timed("families", lambda: leave_out(made, grades, families, MEASURES))
+        nested = peers.for_pytrec_eval(qrels, rows)
+        rows = qrels = []
+        timed("pytrec_eval", lambda: peers.by_pytrec_eval(*nested))
+        if at == 0:
+            ranx = ranx_seconds(*nested)
+            apart = [abs(found.mean(m)[p.stem] - x[ir_measures.parse_measure(m)])
+                     for p, x in zip(peers.paths, means, strict=True) for m in MEASURES]  # fmt: skip
+        rng = np.random.default_rng(1)
+        timed("orders", lambda: growth_orders(made, grades, "nDCG@10", n_orders=orders, rng=rng))
+        timed("certificates", lambda: certificates(runs, grades, "nDCG@10"))
+        values = found.values["nDCG@10"]
 
-        one = cpu(peer_scores, times=1)
-        rows = [
-            ("files to tables", cpu(load, times=repeats), cpu(peer_load, times=1), "ir_measures"),
-            (f"scores, {len(MEASURES)} measures", cpu(lambda: scores(runs, grades, MEASURES), times=repeats), one,
-             "ir_measures"),
-            ("leave each family out", cpu(lambda: leave_out(made, grades, families, MEASURES), times=repeats),
-             one * FAMILIES, "ir_measures, once a family"),
-            ("one order of arrival",
-             cpu(lambda: growth_orders(made, grades, "nDCG@10", n_orders=10, rng=rng), times=1) / 10,
-             one * systems / 2, "ir_measures, once an arrival (estimated)"),
-            (f"bootstrap of {pairs} pairs, both sides",
-             cpu(lambda: disagree(found, found, "nDCG@10", draws=draws), times=1),
-             cpu(peer_pair, times=repeats) * pairs * 2, "scipy, pair by pair (estimated)"),
-        ]  # fmt: skip
-    table = pd.DataFrame(rows, columns=["work", "poolkit s", "peer s", "peer"])
-    table["ratio"] = table["peer s"] / table["poolkit s"]
-    print(f"{systems} systems x {queries} queries x {depth}, pool {made.unique:,}, CPU seconds")
-    print(table.to_string(index=False, float_format=lambda x: f"{x:,.3f}"))
+        def bootstrap(values: np.ndarray = values) -> None:
+            drawn = mean_draws(values, draws)
+            share_above(drawn)
+            difference_bounds(drawn)
+
+        timed("bootstrap", bootstrap)
+        difference = values[-1] - values[-2]
+        timed("scipy", lambda: [
+            scipy.stats.bootstrap((difference,), np.mean, n_resamples=10_000, method="percentile", rng=rng)
+            for _ in range(3)
+        ])  # fmt: skip
+        rounds.append(spent)
+    noise = cpu(
+        lambda: noise_through(runs, grades, FLIPS, "nDCG@10", n_worlds=worlds, rng=np.random.default_rng(1))
+    )
+    t = {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
+    t["scores"] /= 5
+    n_families = len(set(families.values()))
+    loads = [alone(folder) for _ in range(repeats)]
+    rows_ = [
+        ("files to scores of 5 measures", t["files"], "ir_measures", t["ir_measures reads"] + t["ir_measures"], "5 x"),
+        ("scores from loaded tables", t["scores"], "ir_measures", t["ir_measures"], "50 x"),
+        ("", t["scores"], "pytrec_eval", t["pytrec_eval"], "40 x"),
+        ("", t["scores"], "ranx", ranx, ""),
+        (f"leave one family out, {n_families} families, {n} systems", t["families"],
+         "ir_measures, one family x families", t["ir_measures one family"] * n_families, "100 x"),
+        (f"growth: one of {orders} arrival orders", t["orders"] / orders, "one scoring here", t["scores"], "4 x"),
+        (f"certificates for {pairs:,} pairs", t["certificates"], "", None, "<= 1 s"),
+        (f"bootstrap of {pairs:,} pairs, 10,000 draws, intervals", t["bootstrap"], "scipy.stats.bootstrap x pairs",
+         t["scipy"] / 3 * pairs, "50 x"),
+        (f"judge noise through {worlds:,} worlds", noise[0], "", None, "<= 60 s"),
+    ]  # fmt: skip
+    table = [
+        {"work": w, "poolkit s": mine, "peer": peer, "peer s": theirs, "ratio": theirs / mine if theirs else None,
+         "goal": goal} for w, mine, peer, theirs, goal in rows_
+    ]  # fmt: skip
+    facts = {
+        "systems": n, "queries": len(runs.queries), "rows": int(runs.returned.sum()), "pool": made.unique,
+        "repeats": repeats, "difference from ir_measures, at most": float(max(apart)),
+        "files to scores, peak MB": round(statistics.median(x["peak"] for x in loads)),
+        "files to scores, wall s": round(statistics.median(x["wall"] for x in loads), 2),
+    }  # fmt: skip
+    return table, facts
+
+
+def alone(folder: Path) -> dict[str, float]:
+    """Files to scores in a process of its own."""
+    asked = [sys.executable, str(HERE / "load.py"), str(folder), *MEASURES]
+    found: dict[str, float] = json.loads(
+        subprocess.run(asked, check=True, capture_output=True, text=True).stdout
+    )
+    return found
+
+
+def loading(folder: Path, scratch: Path) -> dict[str, float]:
+    """CPU seconds of a first load of everything and of a second one, from the copies."""
+    os.environ["POOLKIT_CACHE"] = str(scratch / "kept")
+    first, again = (cpu(lambda: read_collection(folder))[0] for _ in range(2))
+    return {
+        "first load s": round(first, 2),
+        "second load s": round(again, 2),
+        "load ratio": round(first / again, 1),
+    }
+
+
+def growing_cost(scratch: Path, *, systems: int, queries: int, depth: int, seed: int) -> list[dict[str, Any]]:
+    """Files to scores at a base size and with each axis doubled and doubled again."""
+    sizes = [("base", systems, queries, depth)]
+    for times in (2, 4):
+        sizes += [("systems", systems * times, queries, depth), ("queries", systems, queries * times, depth),
+                  ("depth", systems, queries, depth * times)]  # fmt: skip
+    found = []
+    for axis, s, q, d in sizes:
+        folder = scratch / f"{s}-{q}-{d}"
+        write_world(folder, systems=s, queries=q, depth=d, seed=seed, judged=False)
+        loads = [alone(folder) for _ in range(3)]
+        row = {k: statistics.median(x[k] for x in loads) for k in ("cpu", "peak")}
+        found.append({"axis": axis, "systems": s, "queries": q, "depth": d, **row})
+    return found
+
+
+def plot_cost(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw time and memory against the number of rows, one line for each axis that grows."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
+    for ax, key, label in zip(axes, ("cpu", "peak"), ("CPU seconds", "peak memory, MB"), strict=True):
+        for axis, marker in (("systems", "o"), ("queries", "s"), ("depth", "^")):
+            line = [r for r in rows if r["axis"] in ("base", axis)]
+            ax.plot([r["systems"] * r["queries"] * r["depth"] / 1e6 for r in line], [r[key] for r in line],
+                    marker=marker, label=f"{axis} doubled")  # fmt: skip
+        ax.set(xlabel="systems x queries x depth, million", ylabel=label, ylim=(0, None))
+    axes[0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=120)
+
+
+def whole_report(folder: Path, scratch: Path) -> dict[str, float]:
+    """Wall seconds of `poolkit report` and the largest process of it."""
+    start = time.perf_counter()
+    asked = [
+        sys.executable,
+        "-c",
+        "from poolkit.cli import app; app()",
+        "report",
+        str(folder),
+        "--out",
+        str(scratch / "reports"),
+    ]
+    environment = {k: v for k, v in os.environ.items() if k != "POOLKIT_CACHE"}
+    subprocess.run(asked, check=True, env=environment)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {
+        "whole report, wall s": round(time.perf_counter() - start, 1),
+        "its largest process, MB": round(peak),
+    }
+
+
+def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict]) -> str:
+    """Return the figures as a page."""
+
+    def cell(value: object) -> str:
+        return "" if value is None else f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" \
+            if isinstance(value, int) else str(value)  # fmt: skip
+
+    def lines(rows: list[dict]) -> list[str]:
+        head = list(rows[0])
+        return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head),
+                *("| " + " | ".join(cell(r[k]) for k in head) + " |" for r in rows)]  # fmt: skip
+
+    said = [
+        "# Speed",
+        "",
+        "CPU seconds, medians; a ratio is the peer's time over ours.",
+        "",
+        *lines(table),
+        "",
+    ]
+    said += [f"- {k}: {cell(v)}" for k, v in facts.items()]
+    if cost:
+        said += ["", "Files to scores as the work grows:", "", *lines(cost), "", "![cost](bench-growth.png)"]
+    return "\n".join(said) + "\n"
+
+
+def main(
+    systems: int = 62, queries: int = 303, depth: int = 200, repeats: int = 5, seed: int = 1, worlds: int = 1_000,
+    orders: int = 500, report: bool = True, growth: bool = True, out: Path = Path("reports"),
+    world: Path | None = None,
+) -> None:  # fmt: skip
+    """Compare poolkit with its peers on one seeded world; `--world` takes one that is written already."""
+    os.environ["POOLKIT_CACHE"] = ""
+    out.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        scratch = Path(name)
+        size = {"systems": systems, "queries": queries, "depth": depth, "seed": seed}
+        folder = world or write_world(scratch / "world", **size)
+        table, facts = measure_all(folder, repeats=repeats, worlds=worlds, orders=orders)
+        facts |= loading(folder, scratch)
+        if report:
+            facts |= whole_report(folder, scratch)
+        cost = []
+        if growth:
+            base = {"systems": systems // 2, "queries": queries // 3, "depth": depth // 2, "seed": seed}
+            os.environ["POOLKIT_CACHE"] = ""
+            cost = growing_cost(scratch, **base)
+            plot_cost(cost, out / "bench-growth.png")
+    page = as_markdown(table, facts, cost)
+    (out / "bench.md").write_text(page, encoding="utf-8")
+    document = {"table": table, "facts": facts, "growth": cost}
+    (out / "bench.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    print(page)
 
 
 if __name__ == "__main__":

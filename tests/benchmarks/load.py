@@ -1,0 +1,31 @@
+"""Files to scores in a process of its own: prints CPU seconds, wall seconds and peak memory as JSON.
+
+Called by bench.py as `python load.py FOLDER MEASURE...`; the imports are not counted, their memory is.
+"""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from poolkit.formats import read_qrels
+from poolkit.labels import grades_on, labels_from
+from poolkit.parts import read_queries, read_rankings
+from poolkit.score import Scores, scores
+from poolkit.tables import runs_from
+
+
+def files_to_scores(folder: Path, measures: list[str]) -> Scores:
+    """Scores of every run file of a folder, every check of the readers included."""
+    queries = list(read_queries(folder).strict().index)
+    runs = runs_from(read_rankings(folder, repeats=False).strict(), queries)
+    labels = labels_from(read_qrels(folder / "qrels" / "human.qrels").strict(), "human")
+    return scores(runs, grades_on(runs, labels), measures)
+
+
+if __name__ == "__main__":
+    cpu, wall = time.process_time(), time.perf_counter()
+    files_to_scores(Path(sys.argv[1]), sys.argv[2:])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall, "peak": peak}))
