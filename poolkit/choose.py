@@ -43,6 +43,13 @@ class BestSet:
     draws: np.ndarray
     notes: tuple[str, ...]
 
+    @property
+    def lead(self) -> Interval:
+        """Difference of the best and the next system."""
+        second = self.table.iloc[1]
+        drawn = self.draws[:, 1] if len(self.draws) else np.empty(0)
+        return Interval(second["difference"], second["low"], second["high"], 1 - self.alpha, drawn)
+
 
 def best_set(scores: Scores, measure: str, *, draws: np.ndarray, alpha: float = 0.05) -> BestSet:
     """Best system by mean, and the set that the queries cannot tell from it.

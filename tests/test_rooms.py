@@ -9,10 +9,10 @@ import poolkit
 
 PACKAGE = Path(poolkit.__file__).parent
 LAYERS = [
-    ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing"],
-    ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "display"],
-    ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "tally"],
-    ["identity", "llama", "parts", "imports", "bounds"],
+    ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "plain", "parameters"],
+    ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "glossary", "drawing"],
+    ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "display", "shell", "tally"],
+    ["identity", "llama", "parts", "imports", "grid", "index", "bounds"],
     ["plan", "replies", "filling", "bulk"],
     ["workers", "local", "parcels"],
     ["batch"],
@@ -30,9 +30,10 @@ LAYERS = [
         "factors",
         "versus",
     ],
-    ["figures", "charts", "story", "advice", "study"],
-    ["analyse", "boards", "check", "exhibits", "ledger", "merge", "fit", "page", "render"],
-    ["document", "summary", "report"],
+    ["figures", "maps", "curves", "charts", "story", "poolstory", "advice", "steps", "study"],
+    ["analyse", "boards", "sidebyside", "check", "exhibits", "ledger", "merge", "fit", "page", "render"],
+    ["document", "summary", "execute"],
+    ["report"],
     ["cli"],
 ]
 LAYER = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}
