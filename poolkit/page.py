@@ -100,7 +100,7 @@ def provenance(study: Study, **parameters: object) -> Html:
     rows += [(k, config[k]) for k in ("source", "licence") if config.get(k)]
     rows += [("pool depth", study.depth), ("measures", ", ".join(study.measures))]
     for side, labels, grades in (
-        ("human labels", study.human, study.human_grades),
+        ("reference labels", study.human, study.human_grades),
         ("judge", study.judge, study.judge_grades),
     ):
         if labels is not None and grades is not None:

@@ -157,8 +157,8 @@ def _list(
         )
         both = ' class="both"' if doc in shared else ""
         items.append(
-            f"<li{both}><details><summary>{isolated(title or doc, 120)} <small>{isolated(doc, NAME)} "
-            f"({isolated(grades, 200)})</small></summary>{inside}</details></li>"
+            f"<li{both}><details><summary>{isolated(title or doc, 120)} <small>({isolated(grades, 200)})</small>"
+            f'</summary><p class="facts">{isolated(doc, NAME)}</p>{inside}</details></li>'
         )
     return f"<div><h5>{isolated(system, NAME)}</h5><ol>{''.join(items)}</ol></div>"
 

@@ -35,7 +35,8 @@ def test_parameters_that_a_notebook_lacks_are_left_out(tmp_path):
 def test_what_tells_of_the_machine_goes():
     lines = [f"File {place}/x.py" for place in (ROOT / "poolkit", sys.prefix, Path.home() / "lib")]
     outputs = [
-        new_output("stream", name="stderr", text=f"{ROOT}: a warning"), new_output("stream", name="stdout", text="kept"),
+        new_output("stream", name="stderr", text=f"{ROOT}: a warning"),
+        new_output("stream", name="stdout", text="kept"),
         new_output("error", ename="E", evalue="v", traceback=lines),
     ]  # fmt: skip
     cell = new_code_cell(

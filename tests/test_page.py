@@ -125,7 +125,7 @@ def test_provenance_names_everything_but_the_machine(study, tmp_path):
     assert facts["pool depth"] == "3"
     assert facts["measures"] == "nDCG@3, P@3, AP@3"
     assert (
-        facts["human labels"]
+        facts["reference labels"]
         == f"author grades: 7 graded pairs, 0 failed, pool epoch {study.human_grades.epoch}"
     )
     assert facts["judge"] == f"robot: 7 graded pairs, 1 failed, pool epoch {study.judge_grades.epoch}"
