@@ -80,7 +80,8 @@ def plot_fragile(found: GrowthOrders, *, near_tie: float = 0.001, ax: Axes | Non
 
 def plot_ledger(spent: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """What judging cost by model and day: dollars where a price is known, else calls, else judgments."""
-    unit = next((u for u in ("usd", "calls") if spent[u].sum() > 0), "judgments")
+    known = [u for u in ("usd", "calls") if spent[u].notna().all() and spent[u].sum() > 0]
+    unit = known[0] if known else "judgments"
     ax = axes(ax, 7, tall(len(spent)))
     row = np.arange(len(spent))
     ax.hlines(row, 0, spent[unit], color=JUDGE["color"], alpha=0.5)

@@ -17,9 +17,10 @@ import poolkit
 from poolkit.display import Html, missing, picture
 from poolkit.drawing import style
 from poolkit.grid import ROWS, table
-from poolkit.records import ledger, read_records
+from poolkit.records import read_records
 from poolkit.resample import Interval
 from poolkit.study import Study
+from poolkit.tally import ledger
 
 
 def figure(
@@ -147,13 +148,15 @@ def _paid(study: Study) -> list[tuple[str, object]]:
     path = study.collection.folder / "judgments" / f"{study.judge.name}.jsonl" if study.judge else None
     if path is None or not path.exists():
         return []
-    spent = ledger(read_records(path))[["calls", "usd", "unpriced"]].sum()
-    calls, unpriced = int(spent["calls"]), int(spent["unpriced"])
+    spent = ledger(read_records(path))
+    calls = int(spent["calls"].sum())
     if not calls:
         return [("calls", "none recorded: not judged through an endpoint")]
-    cost = f"${spent['usd']:,.2f}" if unpriced < calls else "unknown: no price"
-    more = f", without the {unpriced:,} calls that have no price" if 0 < unpriced < calls else ""
-    return [("calls", f"{calls:,}"), ("cost", cost + more)]
+    known = spent["usd"].notna().all()
+    return [
+        ("calls", f"{calls:,}"),
+        ("cost", f"${spent['usd'].sum():,.2f}" if known else "unknown: some have no price"),
+    ]
 
 
 def fingerprints(folder: Path) -> dict[str, str]:
