@@ -77,7 +77,7 @@ def test_cells_have_their_tags_and_stay_short(name):
     for cell in rest:
         assert len(ast.parse(cell.source).body) <= 3
         assert not re.search(r"^\s*(def|class|import|from|for|while) ", cell.source, re.M)
-    assert rest[-1].source.startswith("provenance("), "the last cell says where it all comes from"
+    assert re.match(r"provenances?\(", rest[-1].source), "the last cell says where it all comes from"
 
 
 @pytest.mark.parametrize("name", BOOKS)
@@ -226,4 +226,4 @@ def test_treccovid(cases, tmp_path):
     folder = trec_folder(cases / "treccovid-r1", tmp_path / "treccovid-r1")
     shown = run(BOOKS["01-pool"], collection=str(folder))
     assert shown[0].text.startswith("143 systems returned ")
-    assert "systems\t143" in shown[1].text
+    assert "systems\t143" in shown[2].text
