@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from poolkit.compare import holm, settled
-from poolkit.resample import ONE_QUERY, check_level, draw_bounds, drawn_means
+from poolkit.resample import ONE_QUERY, Interval, check_level, draw_bounds, drawn_means
 from poolkit.score import Scores
 from poolkit.score import measure as measure_of
 from poolkit.tables import listed
