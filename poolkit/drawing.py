@@ -65,7 +65,7 @@ def tall(rows: int) -> float:
 
 def short(name: object) -> str:
     """Name of a system where many stand side by side."""
-    return shortened(named(name), 28)
+    return shortened(named(name), 40)
 
 
 def ticks(axis: Axis, *, whole: bool = False) -> None:
