@@ -10,7 +10,19 @@ import poolkit
 PACKAGE = Path(poolkit.__file__).parent
 LAYERS = [
     ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "plain", "parameters"],
-    ["labels", "waiting", "lines", "measures", "pool", "prompt", "answers", "records", "orders", "glossary", "drawing"],
+    [
+        "labels",
+        "waiting",
+        "lines",
+        "measures",
+        "pool",
+        "prompt",
+        "answers",
+        "records",
+        "orders",
+        "glossary",
+        "drawing",
+    ],
     ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "display", "shell", "tally"],
     ["identity", "llama", "parts", "imports", "grid", "index", "bounds"],
     ["plan", "replies", "filling", "bulk"],
