@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
 
-.PHONY: report test check lab bench campaign local-llm clean
+.PHONY: report test check lab bench campaign local-llm example clean
 
 report: .venv/report.ok
 	$(BIN)/poolkit report data/demo
@@ -30,6 +30,14 @@ campaign: .venv/test.ok
 # A small open model behind an OpenAI-compatible server, on this machine only; installing it takes minutes.
 local-llm: .venv/local-llm.ok
 	$(BIN)/python -m llama_cpp.server --host 127.0.0.1 --port 8765 --n_ctx 4096 --model "$$($(BIN)/python -m poolkit.llama)"
+
+# What visitors see without installing anything: pages, and the two pictures of the README.
+example: report
+	rm -rf reports/example
+	mkdir -p reports/example/figures
+	cp reports/demo/[0-9]*.html reports/example
+	cp reports/demo/figures/pool-growth.png reports/demo/figures/ranks.png reports/example/figures
+	awk '/figures and tables as files/ {skip = 1} !skip {print} /<\/details>/ {skip = 0}' reports/demo/index.html > reports/example/index.html
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -10,8 +10,9 @@ from poolkit.agree import LabelAgreement
 from poolkit.choose import BestSet, Tradeoff, tradeoff
 from poolkit.collection import Collection
 from poolkit.correlate import Correlation
-from poolkit.display import count, form, level, listed_rows
+from poolkit.display import count, form, level
 from poolkit.factors import Matched
+from poolkit.grid import listed_rows
 from poolkit.labels import Labels, grades_on
 from poolkit.noise import Rankings
 from poolkit.pool import Pool, ties

@@ -62,22 +62,29 @@ def plot_versus(found: Versus, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_tradeoff(found: Tradeoff, *, measure: str = "", ax: Axes | None = None) -> Axes:
+def plot_tradeoff(
+    found: Tradeoff, *, measure: str = "", families: Mapping[str, str] | None = None, ax: Axes | None = None
+) -> Axes:
     """Means against a cost: filled in the best set, the line joins what nothing beats in both."""
     ax = axes(ax, 7, 4)
     table = found.table
     if table.empty:
-        return drawing.nothing(ax, f"no system has a number in {found.cost}")
+        return drawing.nothing(ax, f"no system has a number in {drawing.named(found.cost)}")
     front = table[table["pareto"]]
     ax.plot(front["cost"], front["mean"], "-", color=GREY, lw=1, label="nothing is as good and cheaper")
     for inside, face, name in ((True, RESULT, "in the best set"), (False, "white", "worse")):
         some = table[table["in_set"] == inside]
         if len(some):
             ax.plot(some["cost"], some["mean"], "o", color=RESULT, mfc=face, ms=6, label=name, ls="")
+    styles = drawing.family_styles(families or {})
+    for system, row in table.iterrows() if families else ():
+        colour, marker = styles[(families or {})[str(system)]]
+        face = colour if row["in_set"] else "white"
+        ax.plot(row["cost"], row["mean"], marker, color=colour, mfc=face, ms=6, label="_")
     for system, point in front.iterrows():
         at = (point["cost"], point["mean"])
-        ax.annotate(str(system), at, (4, 4), textcoords="offset points", fontsize=8)
-    ax.set(xlabel=f"{found.cost} (less is better)", ylabel=f"mean {measure}".rstrip())
+        ax.annotate(drawing.short(system), at, (4, 4), textcoords="offset points", fontsize=8)
+    ax.set(xlabel=f"{drawing.named(found.cost)} (less is better)", ylabel=f"mean {measure}".rstrip())
     drawing.ticks(ax.xaxis)
     drawing.ticks(ax.yaxis)
     drawing.legend_above(ax)

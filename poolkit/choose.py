@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from poolkit.compare import holm, settled
-from poolkit.resample import ONE_QUERY, check_level, draw_bounds, drawn_means
+from poolkit.resample import ONE_QUERY, Interval, check_level, draw_bounds, drawn_means
 from poolkit.score import Scores
 from poolkit.score import measure as measure_of
 from poolkit.tables import listed
@@ -42,6 +42,13 @@ class BestSet:
     n_tests: int
     draws: np.ndarray
     notes: tuple[str, ...]
+
+    @property
+    def lead(self) -> Interval:
+        """Difference of the best and the next system."""
+        second = self.table.iloc[1]
+        drawn = self.draws[:, 1] if len(self.draws) else np.empty(0)
+        return Interval(second["difference"], second["low"], second["high"], 1 - self.alpha, drawn)
 
 
 def best_set(scores: Scores, measure: str, *, draws: np.ndarray, alpha: float = 0.05) -> BestSet:

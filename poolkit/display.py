@@ -1,16 +1,17 @@
 """Results as tables and sentences for a notebook: decimals, counts, escaping."""
 
 import base64
-import html
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from poolkit.plain import CELL, NAME, escaped, isolated, named, shortened, visible
 from poolkit.resample import Interval
 
-ROWS = 40  # a page shows this many rows of a long table; the CSV has all
+PASSAGE = 6_000  # characters of a document's text that a page holds
+FOLD = 700  # a longer text opens on a click
+OPENING = 160  # characters of it that are seen
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ def decimals_for(width: float, *, most: int = 4) -> int:
     return int(np.clip(1 - np.floor(np.log10(width)), 0, most))
 
 
-def with_interval(found: Interval) -> str:
-    """Value and interval as text, decimals by the interval's width.
+def with_interval(found: Interval, *, sign: str = "") -> str:
+    """Value and interval as text, decimals by the interval's width; sign "+" for differences.
 
     Examples
     --------
@@ -46,8 +47,9 @@ def with_interval(found: Interval) -> str:
         return "undefined"
     places = decimals_for(found.high - found.low)
     if np.isnan(found.low):
-        return f"{found.value:.{places}f}"
-    return f"{found.value:.{places}f} [{found.low:.{places}f}, {found.high:.{places}f}]"
+        return f"{found.value:{sign}z.{places}f}"
+    value, low, high = (f"{x:{sign}z.{places}f}" for x in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"
 
 
 def count(n: float, noun: str, plural: str = "") -> str:
@@ -78,7 +80,7 @@ def p_value(p: float) -> str:
 
 def names(items: object, *, first: int = 5) -> str:
     """Names as a list in prose, the rest counted."""
-    every = [str(x) for x in items]  # type: ignore[attr-defined]
+    every = [named(x) for x in items]  # type: ignore[attr-defined]
     if not every:
         return "none"
     if len(every) > first:
@@ -88,12 +90,17 @@ def names(items: object, *, first: int = 5) -> str:
 
 def sentence(text: str, *, kind: str = "reading") -> Html:
     """Text as a paragraph, escaped: names in it come from files. `kind` is the CSS class."""
-    return Html(f'<p class="{kind}">{html.escape(text)}</p>', text)
+    return Html(f'<p class="{kind}">{escaped(text)}</p>', visible(text))
 
 
 def answer(text: str) -> Html:
     """The sentence that answers a notebook's question."""
     return sentence(text, kind="answer")
+
+
+def missing(text: str) -> Html:
+    """Why something is not shown, in its place; a page gathers sections that have nothing else."""
+    return sentence(text, kind="hole")
 
 
 def notes(found: object) -> Html:
@@ -106,14 +113,15 @@ def facts(found: object, *, kind: str = "facts") -> Html:
     lines = [str(x) for x in found]  # type: ignore[attr-defined]
     if not lines:
         return Html("", "")
-    items = "".join(f"<li>{html.escape(x)}</li>" for x in lines)
-    return Html(f'<ul class="{kind}">{items}</ul>', "\n".join(lines))
+    items = "".join(f"<li>{escaped(x)}</li>" for x in lines)
+    return Html(f'<ul class="{kind}">{items}</ul>', visible("\n".join(lines)))
 
 
 def cell(value: object, form: str) -> str:
     """One table cell as text. Missing numbers are a dash."""
     if isinstance(value, Interval):
-        return with_interval(value).replace(" ", "\u00a0")  # never broken over lines
+        sign = "+" if form.startswith("+") else ""
+        return with_interval(value, sign=sign).replace(" ", "\u00a0")  # never broken over lines
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if value is None or value is pd.NA or (isinstance(value, float | np.floating) and np.isnan(value)):
@@ -131,71 +139,13 @@ def level(value: object) -> str:
     return "(empty)" if text in ("", "nan") else text
 
 
-def table(
-    frame: pd.DataFrame, caption: str, *, formats: Mapping[str, str] | None = None, rows: int = ROWS
-) -> Html:
-    """Table as escaped HTML, numbers to the right.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        A named or non-trivial index becomes the first column.
-    caption : str
-        What, n queries, interval kind, resamples; then the reading.
-    formats : mapping of str to str
-        Format specification by column, such as {"reuse": ".1%"}.
-    rows : int
-        Rows shown; the caption says how many there are.
-    """
-    if frame.index.name is not None or not isinstance(frame.index, pd.RangeIndex):
-        frame = frame.rename_axis(index=str(frame.index.name or "")).reset_index()
-    forms = dict(formats or {})
-    for name, column in frame.items():
-        if pd.api.types.is_float_dtype(column) and str(name) not in forms and _whole(column):
-            forms[str(name)] = ",.0f"
-    shown = frame.head(rows)
-    if len(frame) > rows:
-        caption += f" First {rows} of {len(frame):,} rows; the CSV has all."
-    numeric = [pd.api.types.is_numeric_dtype(t) and not pd.api.types.is_bool_dtype(t) for t in frame.dtypes]
-    heads = [str(c).replace("_", " ") for c in frame.columns]
-    head = "".join(
-        f'<th scope="col"{_right(n)}>{html.escape(h)}</th>' for h, n in zip(heads, numeric, strict=True)
-    )
-    body, lines = [], ["\t".join(heads)]
-    for row in shown.itertuples(index=False):
-        cells = [cell(v, forms.get(str(c), "")) for c, v in zip(frame.columns, row, strict=True)]
-        lines.append("\t".join(cells))
-        marks = (f"<td{_right(n)}>{html.escape(c)}</td>" for c, n in zip(cells, numeric, strict=True))
-        body.append(f"<tr>{''.join(marks)}</tr>")
-    markup = (
-        f'<figure class="table"><figcaption>{html.escape(caption)}</figcaption><div class="scroll"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div></figure>"
-    )
-    return Html(markup, f"{caption}\n" + "\n".join(lines))
-
-
-def _whole(column: pd.Series) -> bool:
-    """Whether numbers stored as floats, for want of some, are whole numbers and not shares."""
-    values = column.dropna()
-    return bool(len(values) and (values == values.round()).all() and values.abs().max() > 1)
-
-
 def picture(svg: str, caption: str) -> Html:
     """SVG image as a data address, so that a page needs no other file, with its caption."""
     data = base64.b64encode(svg.encode()).decode()
-    said = html.escape(caption)
+    said = escaped(caption)
     image = f'<img alt="{said}" src="data:image/svg+xml;base64,{data}">'
     markup = f"<figure><figcaption>{said}</figcaption>{image}</figure>"
     return Html(markup, f"[figure] {caption}")
-
-
-def _right(numeric: bool) -> str:
-    return ' class="n"' if numeric else ""
-
-
-def listed_rows(facts: Iterable[tuple[str, object]]) -> pd.DataFrame:
-    """Facts as a table of two columns."""
-    return pd.DataFrame([(name, value) for name, value in facts], columns=["fact", "value"])
 
 
 def passages(pairs: pd.DataFrame, corpus: pd.DataFrame, caption: str, *, rows: int = 6) -> Html:
@@ -215,14 +165,22 @@ def passages(pairs: pd.DataFrame, corpus: pd.DataFrame, caption: str, *, rows: i
         if doc in corpus.index:
             title, text = str(corpus.at[doc, "title"]), str(corpus.at[doc, "text"])
         said = [(str(k).replace("_", " "), cell(v, "")) for k, v in row.items() if k != "doc_id"]
-        facts = " \u00b7 ".join(f"{k} {v}" for k, v in said)
+        facts = " \u00b7 ".join(f"{k} {shortened(v, CELL)}" for k, v in said)
         blocks.append(
-            f"<article><h4>{html.escape(doc)} {html.escape(title)}</h4>"
-            f'<p class="facts">{html.escape(facts)}</p>'
-            f"<p>{html.escape(text)}</p></article>"
+            f"<article><h4>{isolated(doc, NAME)} {isolated(title, CELL)}</h4>"
+            f'<p class="facts">{isolated(facts)}</p>{folded(text)}</article>'
         )
         lines.append(f"{doc} {title} ({facts}): {text}")
-    markup = (
-        f'<figure class="passages"><figcaption>{html.escape(caption)}</figcaption>{"".join(blocks)}</figure>'
-    )
-    return Html(markup, "\n".join(lines))
+    markup = f'<figure class="passages"><figcaption>{escaped(caption)}</figcaption>{"".join(blocks)}</figure>'
+    return Html(markup, visible("\n".join(shortened(line, PASSAGE) for line in lines)))
+
+
+def folded(text: str) -> str:
+    """Markup of a document's text, escaped: a long one opens on a click, an endless one is cut."""
+    cut = text if len(text) <= PASSAGE else f"{text[:PASSAGE]}\u2026"
+    said = f'<p dir="auto">{escaped(cut, PASSAGE + 1)}</p>'
+    if len(text) <= FOLD:
+        return said
+    size = f"{len(text):,} characters" + (f", the first {PASSAGE:,} shown" if cut is not text else "")
+    start = isolated(f"{text[:OPENING].rsplit(' ', 1)[0]}\u2026")
+    return f'<details class="text"><summary>{start} <small>{size}</small></summary>{said}</details>'

@@ -14,14 +14,17 @@ from matplotlib.ticker import MaxNLocator
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from poolkit.plain import named, shortened
+
 HUMAN = {"color": "#1d2430", "marker": "o", "ls": "-"}
 JUDGE = {"color": "#0b5cad", "marker": "D", "ls": "--"}
 RESULT = "#0e7c66"  # colour of what is neither human nor judge
 GREY = "0.55"
+WARNING = "#d55e00"  # reversals and conflicts
 COLOURS = (
     "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#8c564b", "#56b4e9", "#882255", "#949494",
 )  # fmt: skip
-MARKERS = "osD^vP*Xhp<>d8"  # with nine colours: 126 families before a pair comes again
+MARKERS = "osD^vPXhp<>d8*"  # with nine colours: 126 families before a pair comes again
 MOST_LABELS = 150  # rows beyond this make names unreadable; tables have them all
 MOST_FAMILIES = 72  # a longer legend would leave no room for the axes
 
@@ -60,6 +63,11 @@ def tall(rows: int) -> float:
     return float(np.clip(0.24 * min(rows, 30) + 0.16 * max(rows - 30, 0) + 1.2, 2, 18))
 
 
+def short(name: object) -> str:
+    """Name of a system where many stand side by side."""
+    return shortened(named(name), 40)
+
+
 def ticks(axis: Axis, *, whole: bool = False) -> None:
     """Put few round ticks on an axis, whole numbers only where it counts things."""
     axis.set_major_locator(MaxNLocator(10 if whole else 6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
@@ -67,7 +75,7 @@ def ticks(axis: Axis, *, whole: bool = False) -> None:
 
 def name_rows(ax: Axes, names: Iterable[object]) -> None:
     """Names on the left, first on top; left out where they would overlap."""
-    shown = [str(n) for n in names]
+    shown = [named(n) for n in names]
     ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
     few = len(shown) <= MOST_LABELS
     size = 9 if len(shown) <= 30 else 7.5 if len(shown) <= 80 else 5.5
@@ -90,7 +98,7 @@ def family_legend(ax: Axes, families: Mapping[str, str]) -> None:
         return
     marks = [Line2D([], [], ls="", marker=m, color=c) for c, m in styles.values()]
     ax.legend(
-        marks, list(styles), title="family", fontsize=8, title_fontsize=8, loc="upper left",
+        marks, [named(f) for f in styles], title="family", fontsize=8, title_fontsize=8, loc="upper left",
         bbox_to_anchor=(1.01, 1), borderaxespad=0, ncols=1 + (len(styles) - 1) // 24, frameon=False,
     )  # fmt: skip
 
@@ -100,13 +108,13 @@ def two_sides(ax: Axes, table: pd.DataFrame, human: str, judge: str) -> None:
     row = np.arange(len(table))
     for side, name, how, shift in (
         ("human", human, HUMAN, -0.17),
-        ("judge", f"judge {judge}", JUDGE, 0.17),
+        ("judge", judge, JUDGE, 0.17),
     ):
         colour, line, marker = how["color"], how["ls"], how["marker"]
         ends = table[f"{side}_low"], table[f"{side}_high"]
         ax.hlines(row + shift, *ends, color=colour, ls=line, lw=1.2)
         ax.plot(table[side], row + shift, marker, color=colour, ms=4)
-        ax.plot([], [], color=colour, ls=line, marker=marker, ms=4, lw=1.2, label=name)
+        ax.plot([], [], color=colour, ls=line, marker=marker, ms=4, lw=1.2, label=named(name))
     legend_above(ax)
 
 

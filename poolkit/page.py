@@ -14,16 +14,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import poolkit
-from poolkit.display import ROWS, Html, notes, picture, table
+from poolkit.display import Html, missing, picture
 from poolkit.drawing import style
+from poolkit.grid import ROWS, table
+from poolkit.records import read_records
 from poolkit.resample import Interval
 from poolkit.study import Study
+from poolkit.tally import ledger
 
 
 def figure(
-    plot: Callable[..., Axes], *results: Any, name: str, caption: str, out: str = "", **options: Any
-) -> Html:
-    """Drawn figure with its caption; also written to out/figures as PNG and SVG.
+    plot: Callable[..., Axes], *results: Any, name: str, caption: str, data: pd.DataFrame | None = None,
+    out: str = "", **options: Any,
+) -> Html:  # fmt: skip
+    """Drawn figure with its caption; also written to out/figures as PNG and SVG, its data as CSV.
 
     Parameters
     ----------
@@ -32,11 +36,13 @@ def figure(
     results : object
         What it draws. If one of them is None there is nothing to draw, and the page says so.
     name, caption : str
+    data : DataFrame
+        The numbers that the figure shows.
     out : str
         Folder of the report; empty writes nothing, so notebooks opened by hand leave no files.
     """
     if any(r is None for r in results):
-        return notes([f"Not shown ({name}): this collection lacks what it needs."])
+        return missing(f"Not shown ({name}): this collection lacks what it needs.")
     with plt.rc_context(style()):
         drawn: Any = plot(*results, **options).get_figure(root=True)
         image = io.StringIO()
@@ -46,6 +52,8 @@ def figure(
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.svg").write_text(image.getvalue(), encoding="utf-8")
             drawn.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
+            if data is not None:
+                _write_csv(data, folder / f"{name}.csv")
         plt.close(drawn)
     return picture(image.getvalue(), caption)
 
@@ -58,15 +66,20 @@ def tabulate(
     out: str = "",
     formats: Mapping[str, str] | None = None,
     rows: int = ROWS,
+    sides: Mapping[str, str] | None = None,
 ) -> Html:
     """Table with its caption; also written to out/tables as CSV, whole. None is said to be missing."""
     if frame is None:
-        return notes([f"Not shown ({name}): this collection lacks what it needs."])
+        return missing(f"Not shown ({name}): this collection lacks what it needs.")
     if out:
         path = Path(out) / "tables" / f"{name}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
-        _flat(frame).to_csv(path, index=not isinstance(frame.index, pd.RangeIndex))
-    return table(frame, caption, formats=formats, rows=rows)
+        _write_csv(frame, path)
+    return table(frame, caption, formats=formats, rows=rows, sides=sides)
+
+
+def _write_csv(frame: pd.DataFrame, path: Path) -> None:
+    _flat(frame).to_csv(path, index=not isinstance(frame.index, pd.RangeIndex))
 
 
 def _flat(frame: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +101,7 @@ def provenance(study: Study, **parameters: object) -> Html:
     rows += [(k, config[k]) for k in ("source", "licence") if config.get(k)]
     rows += [("pool depth", study.depth), ("measures", ", ".join(study.measures))]
     for side, labels, grades in (
-        ("human labels", study.human, study.human_grades),
+        ("reference labels", study.human, study.human_grades),
         ("judge", study.judge, study.judge_grades),
     ):
         if labels is not None and grades is not None:
@@ -96,6 +109,7 @@ def provenance(study: Study, **parameters: object) -> Html:
             rows.append((side, f"{said}, pool epoch {grades.epoch}"))
     if study.judge is not None:
         rows += _judge_facts(study.collection.judgments.get(study.judge.name, pd.DataFrame()))
+        rows += _paid(study)
         about = config["judges"].get(study.judge.name, {}).get("provenance")
         rows += [("how it was judged", about)] if about else []
     rows += [("parameters", ", ".join(f"{k} = {v}" for k, v in parameters.items()))]
@@ -105,6 +119,12 @@ def provenance(study: Study, **parameters: object) -> Html:
     rows.append(("poolkit", f"{poolkit.__version__}{_commit()}, Python {platform.python_version()}"))
     frame = pd.DataFrame([(k, str(v)) for k, v in rows], columns=["", "what this page was made from"])
     return table(frame, "Provenance.")
+
+
+def provenances(studies: Sequence[Study], **parameters: object) -> Html:
+    """Where the numbers of several collections come from, one below the other."""
+    every = [provenance(study, **parameters) for study in studies]
+    return Html("".join(one.markup for one in every), "\n".join(one.text for one in every))
 
 
 def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:
@@ -121,6 +141,22 @@ def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:
         tokens = f", {int(records['cut'].sum()):,} tokens in all" if cut.any() else ""
         facts.append(("documents cut to fit", f"{int(cut.sum()):,} of {len(records):,}{tokens}"))
     return facts
+
+
+def _paid(study: Study) -> list[tuple[str, object]]:
+    """Calls and cost of the judge's records, those replaced since too."""
+    path = study.collection.folder / "judgments" / f"{study.judge.name}.jsonl" if study.judge else None
+    if path is None or not path.exists():
+        return []
+    spent = ledger(read_records(path))
+    calls = int(spent["calls"].sum())
+    if not calls:
+        return [("calls", "none recorded: not judged through an endpoint")]
+    known = spent["usd"].notna().all()
+    return [
+        ("calls", f"{calls:,}"),
+        ("cost", f"${spent['usd'].sum():,.2f}" if known else "unknown: some have no price"),
+    ]
 
 
 def fingerprints(folder: Path) -> dict[str, str]:

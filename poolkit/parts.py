@@ -17,7 +17,7 @@ from poolkit.tables import DataError, Order, listed
 
 KEYS = {
     "name": str, "title": str, "source": str, "licence": str, "depth": int, "measures": list, "order": str,
-    "factors": list, "near_tie": float, "note": str, "human": str, "judge": str, "grades": dict,
+    "factors": list, "cost": str, "near_tie": float, "note": str, "human": str, "judge": str, "grades": dict,
     "labels": dict, "grade_maps": dict, "judges": dict,
 }  # fmt: skip
 

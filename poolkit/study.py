@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import poolkit
 from poolkit.bounds import Bounds, bounds
 from poolkit.collection import Collection, read_collection
+from poolkit.display import count
 from poolkit.labels import Grades, Labels, grades_on
 from poolkit.pool import Pool, pool
 from poolkit.resample import query_draws
@@ -46,6 +48,20 @@ class Study:
     def families(self) -> dict[str, str]:
         """Family of each system."""
         return self.collection.families
+
+    @property
+    def sides(self) -> dict[str, str]:
+        """Titles of the two sides' labels, where there are some."""
+        found = {"human": self.human, "judge": self.judge}
+        return {side: labels.title for side, labels in found.items() if labels is not None}
+
+    @property
+    def size(self) -> str:
+        """Systems and scored queries in words, for captions."""
+        found = self.both[0] if self.both else self.judge_scores or self.human_scores
+        queries = found.queries if found is not None else self.collection.runs.queries
+        systems = count(len(self.collection.runs.systems), "system")
+        return f"{systems}, {count(len(queries), 'query', 'queries')}"
 
     @cached_property
     def pool(self) -> Pool:
@@ -149,6 +165,7 @@ def open_study(
     Parameters
     ----------
     folder : str or Path
+        Where no such folder is in the working directory, one of the checkout that this package is in.
     depth : int
         Ranks that each run gives to the pool; 0 takes collection.toml's.
     human, judge : str
@@ -160,7 +177,7 @@ def open_study(
         raise ValueError(f"depth is {depth}; it must be at least 1, or 0 for collection.toml's")
     for name in measures:
         measure(name)
-    collection = read_collection(folder)
+    collection = read_collection(_found(Path(folder)))
     if not measures:
         measured(collection.config["measures"])
     return Study(
@@ -170,6 +187,12 @@ def open_study(
         _named(collection, human) if human else collection.human,
         _named(collection, judge) if judge else collection.judge,
     )
+
+
+def _found(folder: Path) -> Path:
+    """Folder as given, or as the checkout has it: notebooks run from any working directory."""
+    beside = Path(poolkit.__file__).parents[1] / folder
+    return beside if beside.is_dir() and not folder.exists() else folder
 
 
 def measured(names: Sequence[str]) -> None:

@@ -8,16 +8,33 @@ import pandas as pd
 
 from poolkit import analyse
 from poolkit.boards import drops
-from poolkit.display import Html, answer, count, form, percent, with_interval
+from poolkit.display import Html, answer, cell, count, form, percent, with_interval
+from poolkit.glossary import meaning
 from poolkit.ledger import status_of
 from poolkit.study import Study
 
-PARTS = {
-    "cost": ["systems", "families", "queries", "depth", "independent", "pool", "reuse", "cost_factor"],
-    "trust": ["measure", "rho", "tau", "pairs", "differ", "within_noise", "conflicts", "within_noise_share",
-              "preserved"],
-    "stability": ["flips", "largest_penalty", "orders_with_reversal", "certified", "kappa", "repeat_exact"],
-}  # fmt: skip
+COST = ("systems", "families", "queries", "depth", "independent", "pool", "reuse", "cost_factor")
+NAMES = ("FiQA", "TREC-COVID", "NQ", "FinRAGBench-V")  # the paper's collections
+CLOSING: dict[str, tuple[str, str, tuple[str, ...]]] = {  # name, format, and the paper's figures
+    "measure": ("measure", "", ("nDCG@10",)),
+    "rho": ("Spearman's rho", "", ("0.909", "0.691", "0.945", "0.909")),
+    "tau": ("Kendall's tau-b", "", ("0.782", "0.564", "0.818", "0.782")),
+    "pairs_same": (
+        "pairs of systems in the same order",
+        "",
+        ("49 of 55", "43 of 55", "50 of 55", "49 of 55"),
+    ),
+    "within_noise": ("within noise, of those that differ", "", ("20 of 27 in all",)),
+    "conflicts": ("conflicts", "", ("7 of 220 pairs in all",)),
+    "preserved": ("pairs not in conflict", ".1%", ("97 % in all",)),
+    "reuse": ("judgments saved by the pool", ".1%", ("79.6 % in all",)),
+    "flips": ("flips when a family is left out", "", ("8", "10", "0", "1")),
+    "largest_penalty": ("largest penalty then", ".4f", ("0.033", "0.055", "0.008", "0.012")),
+    "orders_with_reversal": ("orders of arrival with a reversal", ".1%", ("53.8 %", "0 %", "0 %", "1.4 %")),
+    "certified": ("pairs that no later system can turn", ".1%", ()),
+    "kappa": ("kappa of judge and reference labels", "", ()),
+    "repeat_exact": ("same grade when judged again", "", ("93 to 96 %",)),
+}
 
 
 def summary(
@@ -34,7 +51,7 @@ def summary(
 
 def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[str, object]:
     pool = study.pool
-    row: dict[str, object] = dict.fromkeys((c for part in PARTS.values() for c in part), None)
+    row: dict[str, object] = dict.fromkeys(dict.fromkeys((*COST, *CLOSING)), None)
     row |= {
         "systems": len(pool.runs.systems), "families": len(set(study.families.values())),
         "queries": len(pool.runs.queries), "depth": pool.depth, "independent": pool.independent,
@@ -42,7 +59,12 @@ def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[st
     }  # fmt: skip
     found = analyse.correlation(study, seed=seed, n_resamples=n_resamples)
     if found is not None:
-        row |= {"rho": found.rho, "tau": found.tau, "pairs": found.pairs}
+        row |= {
+            "rho": found.rho,
+            "tau": found.tau,
+            "pairs": found.pairs,
+            "pairs_same": f"{found.agree:,} of {found.pairs:,}",
+        }
     real = analyse.disagreements(study, seed=seed, n_resamples=n_resamples)
     if real is not None:
         conflicts = len(real.verdict("conflict", "strong conflict"))
@@ -70,9 +92,21 @@ def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[st
     return row
 
 
-def part(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Columns of the summary about one of "cost", "trust", "stability"."""
-    return table[PARTS[name]]
+def cost(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns of the summary about what the pool saved."""
+    return table[list(COST)]
+
+
+def closing(table: pd.DataFrame) -> pd.DataFrame:
+    """Closing table: a row a quantity, a column a collection, the paper's own figures and what they mean last."""
+    rows = []
+    for key, (name, form_, paper) in CLOSING.items():
+        values = {str(c): cell(None if pd.isna(v) else v, form_) for c, v in table[key].items()}
+        if len(paper) == len(NAMES):
+            paper = tuple(f"{n} {x}" for n, x in zip(NAMES, paper, strict=True))
+        told = {"the paper, for reference": " \u00b7 ".join(paper) or "\u2013", "meaning": meaning(key)}
+        rows.append({"quantity": name} | values | told)
+    return pd.DataFrame(rows)
 
 
 def summary_story(table: pd.DataFrame) -> Html:
@@ -83,7 +117,8 @@ def summary_story(table: pd.DataFrame) -> Html:
     known = table[table["rho"].notna()]
     if known.empty:
         return answer(
-            text + "None has human labels and a judge's on the same queries, so orders cannot be compared."
+            text
+            + "None has reference labels and a judge's on the same queries, so orders cannot be compared."
         )
     values = [r.value for r in known["rho"] if not np.isnan(r.value)]
     if len(known) == 1:
@@ -96,7 +131,7 @@ def summary_story(table: pd.DataFrame) -> Html:
     else:
         text += f"In {len(known):,} of them the judge's order of the systems has an undefined rho "
     differ, conflicts = int(known["differ"].sum()), int(known["conflicts"].sum())
-    text += f"with the human order; of {count(known['pairs'].sum(), 'pair')} of systems, {differ:,} "
+    text += f"with the order of the reference labels; of {count(known['pairs'].sum(), 'pair')} of systems, {differ:,} "
     return answer(
         text
         + f"{form(differ, 'is', 'are')} ordered differently and {conflicts:,} {form(conflicts)} in conflict."

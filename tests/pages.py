@@ -4,6 +4,8 @@ import base64
 import re
 from html.parser import HTMLParser
 
+from poolkit.shell import dressing
+
 LINKS = {
     "src",
     "href",
@@ -25,7 +27,7 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self._inside = tag
-        if tag in ("script", "iframe", "object", "embed", "base", "form", "link"):
+        if tag in ("iframe", "object", "embed", "base", "form", "link"):
             self.active.append(tag)
         for name, value in attrs:
             if name.startswith("on"):
@@ -43,6 +45,8 @@ class _Reader(HTMLParser):
     def handle_data(self, data):
         if self._inside == "style":
             self._styled(data)
+        elif self._inside == "script":
+            self.active += [] if data == dressing()["script"] else ["script"]
         else:
             self.text.append(data)
 

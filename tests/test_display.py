@@ -9,9 +9,10 @@ from poolkit.display import (
     count,
     decimals_for,
     facts,
+    folded,
     form,
     level,
-    listed_rows,
+    missing,
     names,
     notes,
     p_value,
@@ -19,7 +20,6 @@ from poolkit.display import (
     percent,
     picture,
     sentence,
-    table,
     with_interval,
 )
 from poolkit.resample import Interval
@@ -57,18 +57,17 @@ def test_cells(value, said):
 
 
 def test_hostile_text_is_escaped_everywhere():
-    frame = pd.DataFrame({SCRIPT: [SCRIPT]}, index=pd.Index([SCRIPT], name="<b>"))
     corpus = pd.DataFrame({"title": [SCRIPT], "text": [SCRIPT]}, index=["d"])
     pairs = pd.DataFrame({"query_id": [SCRIPT], "doc_id": ["d"], "why": [SCRIPT]})
-    for shown in (sentence(SCRIPT), notes([SCRIPT]), table(frame, SCRIPT), passages(pairs, corpus, SCRIPT)):
+    for shown in (
+        sentence(SCRIPT),
+        notes([SCRIPT]),
+        missing(SCRIPT),
+        picture("", SCRIPT),
+        passages(pairs, corpus, SCRIPT),
+    ):
         assert "<script" not in shown._repr_html_()
         assert "&lt;script" in shown._repr_html_()
-
-
-def test_long_tables_say_how_long():
-    shown = table(pd.DataFrame({"x": range(50)}), "Things.", rows=10)
-    assert shown._repr_html_().count("<tr>") == 11
-    assert "First 10 of 50 rows" in shown.text
 
 
 def test_documents_without_text_are_shown_by_id():
@@ -102,14 +101,6 @@ def test_a_picture_needs_no_other_file():
     assert 'alt="A &quot;figure&quot; &amp; more" src="data:image/svg+xml;base64,PHN2Zy8+"' in shown.markup
 
 
-def test_an_index_becomes_the_first_column_and_numbers_go_right():
-    frame = pd.DataFrame({"n_pairs": [1], "ok": [True], "x": [np.nan]}, index=["a"])
-    shown = table(frame, "c", formats={"n_pairs": "03d"})
-    assert shown.text == "c\n\tn pairs\tok\tx\na\t001\tyes\t\u2013"
-    assert shown.markup.count('class="n"') == 4  # two heads, two cells; a truth value is a word
-    assert listed_rows([("a", 1)]).to_dict("records") == [{"fact": "a", "value": 1}]
-
-
 def test_cells_of_intervals_and_whole_numbers():
     assert cell(Interval(0.5, 0.4, 0.6, 0.95, np.empty(0)), "") == "0.50\u00a0[0.40,\u00a00.60]"
     assert cell(np.int64(-1234), "") == "-1,234"
@@ -121,3 +112,26 @@ def test_facts_and_notes_differ_in_class_only():
     assert facts(["a <b>"]).markup == '<ul class="facts"><li>a &lt;b&gt;</li></ul>'
     assert notes(["a"]).markup == '<ul class="notes"><li>a</li></ul>'
     assert facts([]).markup == ""
+
+
+def test_a_difference_has_its_sign_and_no_negative_zero():
+    found = Interval(-0.0001, -0.02, 0.03, 0.95, np.empty(0))
+    assert with_interval(found) == "0.000 [-0.020, 0.030]"
+    assert with_interval(found, sign="+") == "+0.000 [-0.020, +0.030]"
+
+
+def test_short_texts_are_open_long_ones_fold_and_endless_ones_are_cut():
+    assert folded("a <b>") == '<p dir="auto">a &lt;b&gt;</p>'
+    long = folded("word " * 200)
+    assert long.startswith('<details class="text"><summary><bdi>word word')
+    assert "1,000 characters</small>" in long
+    endless = folded("x" * 100_000)
+    assert "100,000 characters, the first 6,000 shown" in endless
+    assert len(endless) < 7_000
+
+
+def test_control_characters_and_endless_names_in_prose():
+    said = sentence(f"\x1b[31m{'n' * 100_000}")
+    assert "\x1b" not in said.markup + said.text
+    assert len(said.markup) < 4_100
+    assert len(names(["n" * 100_000, "b"])) < 80

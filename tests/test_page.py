@@ -10,7 +10,8 @@ import pytest
 import toy
 
 import poolkit
-from poolkit.figures import plot_confusion, plot_marginal
+from poolkit.curves import plot_marginal
+from poolkit.maps import plot_confusion
 from poolkit.page import figure, fingerprints, provenance, tabulate
 from poolkit.pool import arrival
 from poolkit.resample import Interval
@@ -33,6 +34,7 @@ def drawn(study, out="", **more):
         arrival(study.pool),
         study.families,
         name="cost",
+        data=arrival(study.pool),
         caption="Cost, <b>$x$.",
         out=str(out),
         **more,
@@ -45,9 +47,10 @@ def test_a_figure_is_shown_and_written(study, tmp_path):
     assert shown.markup.count("<figcaption>Cost, &lt;b&gt;$x$.</figcaption>") == 1
     assert 'src="data:image/svg+xml;base64,' in shown.markup
     files = sorted((tmp_path / "out" / "figures").iterdir())
-    assert [f.name for f in files] == ["cost.png", "cost.svg"]
-    assert files[0].read_bytes().startswith(b"\x89PNG")
-    assert "</svg>" in files[1].read_text(encoding="utf-8")
+    assert [f.name for f in files] == ["cost.csv", "cost.png", "cost.svg"]
+    assert files[0].read_text(encoding="utf-8").startswith("system,")
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    assert "</svg>" in files[2].read_text(encoding="utf-8")
     assert not plt.get_fignums()
 
 
@@ -97,6 +100,11 @@ def test_a_table_is_written_whole(tmp_path):
     assert (tmp_path / "tables" / "plain.csv").read_text() == "share\n0.123456\n0.5\n"
 
 
+def test_a_column_of_one_table_is_named_for_its_labels():
+    shown = tabulate(pd.DataFrame({"human": [1]}), name="t", caption="c", sides={"human": "author grades"})
+    assert shown.text == "c\nauthor grades\n1"
+
+
 def with_records(study, **columns):
     records = study.collection.judgments["robot"].assign(**columns)
     return dataclasses.replace(
@@ -117,7 +125,7 @@ def test_provenance_names_everything_but_the_machine(study, tmp_path):
     assert facts["pool depth"] == "3"
     assert facts["measures"] == "nDCG@3, P@3, AP@3"
     assert (
-        facts["human labels"]
+        facts["reference labels"]
         == f"author grades: 7 graded pairs, 0 failed, pool epoch {study.human_grades.epoch}"
     )
     assert facts["judge"] == f"robot: 7 graded pairs, 1 failed, pool epoch {study.judge_grades.epoch}"

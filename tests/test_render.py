@@ -1,5 +1,6 @@
 """Pages of executed notebooks: closed, escaped, with their answers; and the index of them."""
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -7,8 +8,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from pages import check_closed, read
 
-from poolkit.display import answer
-from poolkit.render import Page, answers_of, render, title_of, write_index
+from poolkit.display import answer, missing, notes, picture
+from poolkit.render import page_of, render, title_of
 
 HOSTILE = "<script>alert(1)</script> & $x$ <img src=//evil>"
 PATHS = [Path("00-summary.ipynb"), Path("01-pool.ipynb")]
@@ -43,14 +44,23 @@ def page(notebook):
 
 def test_a_page_is_closed_and_its_text_is_text(page):
     check_closed(page)
-    assert "<script" not in page
+    assert page.count("<script") == 1  # its own
     assert read(page)[2].count(HOSTILE) == 2
 
 
-def test_hidden_cells_and_inputs_stay_hidden(page):
-    for word in ("secret_parameter", "injected_parameter", "hidden_import", "hidden_input"):
-        assert word not in page
-    assert "<details><summary>code</summary><pre>shown_input(" in page
+def test_code_is_one_click_away_and_setup_is_in_one_place(page):
+    assert '<details class="code"><summary>code</summary><pre>shown_input(' in page
+    assert '<details class="code"><summary>code</summary><pre>hidden_input()' in page
+    [setup] = re.findall(r"<summary>parameters and setup</summary><pre>(.*?)</pre>", page, re.S)
+    assert setup == "secret_parameter = 1\n\ninjected_parameter = 2\n\nimport hidden_import"
+    assert page.index("secret_parameter") < page.index("hidden_input()")
+    assert "open" not in re.findall(r"<details[^>]*>", page)
+
+
+def test_newcomers_find_how_to_read_it_under_the_title(page):
+    assert (
+        page.index("costs $5 or $6.") < page.index("How to read these pages") < page.index("hidden_input()")
+    )
 
 
 def test_dollars_are_money_not_mathematics(page):
@@ -83,27 +93,50 @@ def test_outputs_of_every_kind_are_escaped(output):
     check_closed(page)
 
 
-def test_title_and_answers(notebook):
+def test_what_an_index_tells_of_a_page(notebook):
     assert title_of(notebook) == "Is it so?"
     assert title_of(new_notebook(cells=[cell("x")])) == ""
     assert title_of(new_notebook(cells=[new_markdown_cell("")])) == ""
-    assert list(answers_of(notebook)) == [answer(HOSTILE)._repr_html_()]
+    found = page_of(notebook, Path("01-pool.html"))
+    assert (found.title, found.answers) == ("Is it so?", (answer(HOSTILE)._repr_html_(),))
+    assert found.caveats == found.figure == ""
 
 
-def test_index(tmp_path):
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "b&c.csv").write_text("x")
-    pages = [Page(tmp_path / "01-pool.html", HOSTILE, (answer("A & B")._repr_html_(), "second"))]
-    pages.append(Page(tmp_path / "02-judge.html", "Without an answer?", ()))
-    index = write_index(tmp_path, HOSTILE, pages)
-    text = index.read_text(encoding="utf-8")
-    assert index == tmp_path / "index.html"
-    check_closed(text)
-    addresses, _, words = read(text)
-    assert addresses[-1] == "tables/b&c.csv"
-    assert words.count(HOSTILE) == 3  # title, heading, card
-    assert '<p class="answer">A &amp; B</p>' in text
-    assert "second" not in text
+def test_a_page_without_an_answer_tells_why():
+    why = shown(text__html=missing("No labels.").markup)
+    figure = shown(text__html=picture("<svg/>", "A figure.").markup)
+    caveat = shown(text__html=notes(["Mind this."]).markup)
+    cells = [
+        new_markdown_cell("# Why?"),
+        new_markdown_cell("## Answer"),
+        cell("x", why),
+        cell("y", caveat, figure),
+    ]
+    found = page_of(new_notebook(cells=cells), Path("x.html"))
+    assert found.answers == ('<p class="hole">No labels.</p>',)
+    assert found.caveats == '<ul class="notes"><li>Mind this.</li></ul>'
+    assert found.figure.startswith("<figure><figcaption>A figure.")
+
+
+def test_sections_with_nothing_to_show_are_named_in_one_place():
+    hole, good = shown(text__html=missing("Not shown.").markup), shown(text__html=answer("Yes.").markup)
+    cells = [
+        new_markdown_cell("# Why?"), new_markdown_cell("## Answer"), cell("a", hole),
+        new_markdown_cell("## Empty?"), cell("b", hole), cell("c", shown(text__html="")),
+        new_markdown_cell("## Full?"), cell("d", hole), cell("e", good), new_markdown_cell("## Prose?"),
+        new_markdown_cell("## Limits"), cell("f", good),
+    ]  # fmt: skip
+    text = read(render(new_notebook(cells=cells), "t", "c", "x", []))[2]
+    assert text.count("Empty?") == 1
+    assert (
+        text.index("Full?")
+        < text.index("Not shown This collection lacks")
+        < text.index("Empty?")
+        < text.index("Limits")
+    )
+    assert text.count("Not shown.") == 2  # the answer's and the one beside something shown
+    full = [new_markdown_cell("# Why?"), new_markdown_cell("## Full?"), cell("e", good)]
+    assert "Not shown" not in render(new_notebook(cells=full), "t", "c", "x", [])
 
 
 def test_a_rendered_notebook_is_left_as_it_was(notebook):

@@ -9,7 +9,7 @@ import poolkit
 
 PACKAGE = Path(poolkit.__file__).parent
 LAYERS = [
-    ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "drawing", "cache"],
+    ["tables", "picture", "price", "pace", "dialect", "progress", "resample", "plain", "parameters", "cache"],
     [
         "labels",
         "waiting",
@@ -20,11 +20,12 @@ LAYERS = [
         "answers",
         "records",
         "orders",
-        "display",
+        "glossary",
+        "drawing",
         "columns",
     ],
-    ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "tally"],
-    ["identity", "llama", "parts", "texts", "sources", "bounds", "regrade", "replay", "redraw"],
+    ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "display", "shell", "tally"],
+    ["identity", "llama", "parts", "texts", "sources", "grid", "index", "bounds", "regrade", "replay", "redraw"],
     ["plan", "replies", "filling", "bulk"],
     ["workers", "local", "parcels"],
     ["batch", "loading"],
@@ -42,9 +43,10 @@ LAYERS = [
         "factors",
         "versus",
     ],
-    ["figures", "charts", "story", "advice", "study"],
-    ["analyse", "boards", "check", "exhibits", "ledger", "merge", "fit", "page", "render"],
-    ["document", "summary", "report"],
+    ["figures", "maps", "curves", "charts", "story", "poolstory", "advice", "steps", "study"],
+    ["analyse", "boards", "sidebyside", "check", "exhibits", "ledger", "merge", "fit", "page", "render"],
+    ["document", "summary", "execute"],
+    ["report"],
     ["cli"],
 ]
 LAYER = {room: depth for depth, rooms in enumerate(LAYERS) for room in rooms}

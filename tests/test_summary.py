@@ -62,9 +62,18 @@ def test_what_a_collection_lacks_is_missing_in_its_row(table):
     assert row["repeat_exact"].value == 5 / 7
 
 
-def test_parts_cover_the_table(table):
-    columns = [c for name in summary.PARTS for c in summary.part(table, name).columns]
-    assert sorted(columns) == sorted(table.columns)
+def test_the_closing_table_sets_every_collection_beside_the_paper(table):
+    found = summary.closing(table).set_index("quantity")
+    assert list(found.columns) == [*table.index, "the paper, for reference", "meaning"]
+    assert len(found) == len(summary.CLOSING)
+    paper = found["the paper, for reference"]
+    # METHOD 5: rho nDCG@10 FiQA .909, TREC-COVID .691, NQ .945, FinRAGBench-V .909
+    assert paper["Spearman's rho"] == "FiQA 0.909 · TREC-COVID 0.691 · NQ 0.945 · FinRAGBench-V 0.909"
+    assert paper["orders of arrival with a reversal"].endswith("FinRAGBench-V 1.4 %")
+    assert (found["meaning"] != "").all()
+    rho = table["rho"].iloc[0]
+    assert found[table.index[0]]["Spearman's rho"].startswith(f"{rho.value:.1f}"[:3])
+    assert set(summary.cost(table).columns) | set(summary.CLOSING) <= set(table.columns)
 
 
 def test_one_seed_gives_one_table(studies, table):
@@ -88,8 +97,8 @@ def said(**rows):
 def test_the_sentence_of_one_collection():
     assert said(a=row(0.8, 1, 0)) == (
         "In 1 collection, 5 pairs judged once serve 20 places in the systems' top lists: 75.0 % saved. By mean "
-        "P@3, the judge's order of the systems has rho 0.80 [0.70, 0.85] with the human order; of 3 pairs of "
-        "systems, 1 is ordered differently and 0 are in conflict."
+        "P@3, the judge's order of the systems has rho 0.80 [0.70, 0.85] with the order of the reference "
+        "labels; of 3 pairs of systems, 1 is ordered differently and 0 are in conflict."
     )
 
 
@@ -97,8 +106,8 @@ def test_the_sentence_of_several_collections():
     text = said(a=row(0.8, 1, 1), b=row(0.5, 1, 0, pairs=1), c=row(None, None, None))
     assert text.startswith("In 3 collections, 15 pairs judged once serve 60 places")
     assert text.endswith(
-        "In 2 of them the judge's order of the systems has a rho between 0.500 and 0.800 with the human order; of "
-        "4 pairs of systems, 2 are ordered differently and 1 is in conflict."
+        "In 2 of them the judge's order of the systems has a rho between 0.500 and 0.800 with the order of the "
+        "reference labels; of 4 pairs of systems, 2 are ordered differently and 1 is in conflict."
     )
     one = said(a=row(None, None, None), b=row(0.5, 1, 0))
     assert "In b, by mean P@3, the judge's order of the systems has rho 0.50" in one
@@ -106,9 +115,9 @@ def test_the_sentence_of_several_collections():
 
 def test_the_sentence_without_human_labels_or_a_defined_rho():
     assert said(a=row(None, None, None)).endswith(
-        "None has human labels and a judge's on the same queries, so orders cannot be compared."
+        "None has reference labels and a judge's on the same queries, so orders cannot be compared."
     )
-    assert "has rho undefined with the human order" in said(a=row(np.nan, 0, 0))
+    assert "has rho undefined with the order of the reference labels" in said(a=row(np.nan, 0, 0))
     assert "In 2 of them the judge's order of the systems has an undefined rho" in said(
         a=row(np.nan, 0, 0), b=row(np.nan, 0, 0)
     )

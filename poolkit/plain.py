@@ -1,0 +1,55 @@
+"""Outside text made plain: no control character acts, no line is endless, all markup is escaped."""
+
+import html
+
+LONGEST = 4_000  # characters of a sentence
+CELL = 1_000  # of a table cell
+NAME = 60  # of a name in prose or beside an axis
+_CONTROLS = (*range(0x20), 0x7F, *range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_SHOWN = {c: f"\u2039{c:04X}\u203a" for c in _CONTROLS}  # bidirectional overrides and isolates, C1
+_SHOWN |= {c: chr(0x2400 + c) for c in range(0x20)} | {0x7F: "\u2421"}  # pictures of C0: escape is one
+_SHOWN |= {0x09: " ", 0x0A: "\n", 0x0D: "\n", 0x2028: "\n", 0x2029: "\n"}
+
+
+def visible(text: str) -> str:
+    """Text in which control characters are seen and do nothing.
+
+    Colour codes of a terminal and marks that turn the direction of what follows would otherwise act on
+    more than the text that holds them.
+
+    Examples
+    --------
+    >>> visible(chr(27) + "[31mred" + chr(0x202E) + "txet")
+    '␛[31mred‹202E›txet'
+    """
+    return text.translate(_SHOWN).encode("utf-8", "replace").decode("utf-8")
+
+
+def shortened(text: str, most: int) -> str:
+    """Text of at most so many characters: its head and its end, with dots between.
+
+    Examples
+    --------
+    >>> shortened("text-embedding-3-large-256", 15)
+    'text-embed…-256'
+    """
+    if len(text) <= most:
+        return text
+    end = most // 3 - 1
+    return f"{text[: most - end - 1]}\u2026{text[len(text) - end :]}"
+
+
+def named(text: object) -> str:
+    """Name for prose or an axis: visible, on one line, and short."""
+    return " ".join(shortened(visible(str(text)), NAME).split())
+
+
+def escaped(text: object, most: int = LONGEST) -> str:
+    """Text for HTML: visible, of at most so many characters, escaped."""
+    return html.escape(shortened(visible(str(text)), most))
+
+
+def isolated(text: object, most: int = LONGEST) -> str:
+    """Text for HTML whose own direction of writing stays inside it."""
+    said = escaped(text, most)
+    return said if said.isascii() else f"<bdi>{said}</bdi>"

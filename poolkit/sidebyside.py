@@ -1,0 +1,193 @@
+"""Two systems side by side: the queries that decide between them, both rankings, grades, thoughts, texts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from poolkit.disagree import Disagreements
+from poolkit.display import Html, cell, folded, missing
+from poolkit.labels import Grades
+from poolkit.plain import CELL, NAME, escaped, isolated, named
+from poolkit.score import cutoff_of, measure, scores
+from poolkit.study import Study
+from poolkit.tables import DataError
+
+QUERIES, RANKS = 4, 10  # what is shown
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """What decides between two systems.
+
+    Attributes
+    ----------
+    a, b, measure : str
+    queries : DataFrame by query_id
+        `query` (its text), then under each side that has labels, as human_a, human_b, human, judge_a ...:
+        both scores and a less b. Those that decide most come first.
+    rankings : DataFrame
+        query_id, system, rank, doc_id, and each side's grade (missing where unjudged): the top of both
+        lists on these queries.
+    """
+
+    a: str
+    b: str
+    measure: str
+    queries: pd.DataFrame
+    rankings: pd.DataFrame
+
+
+def side_by_side(study: Study, a: str, b: str, *, most: int = QUERIES) -> SideBySide:
+    """Queries that decide between two systems, and both rankings on them.
+
+    Parameters
+    ----------
+    study : Study
+    a, b : str
+        Systems.
+    most : int
+        Queries whose rankings are taken.
+
+    Notes
+    -----
+    Where there are two sides, those queries decide on which the sides differ most about a less b; with one
+    side, those on which a and b differ most.
+    """
+    runs = study.collection.runs
+    for system in (a, b):
+        if system not in runs.systems:
+            raise DataError(
+                f"no system {system!r} in {study.collection.config['name']}; name two of its runs"
+            )
+    if a == b:
+        raise ValueError(f"two different systems are needed; got {a} twice")
+    sides = {n: g for n, g in (("human", study.human_grades), ("judge", study.judge_grades)) if g is not None}
+    two, found = (
+        runs.select([a, b]),
+        pd.DataFrame(index=pd.Index(runs.queries, name="query_id", dtype=object)),
+    )
+    for side, grades in sides.items():
+        table = scores(two, grades, [study.measure]).table(study.measure)
+        found[f"{side}_a"], found[f"{side}_b"] = table.loc[a], table.loc[b]
+        found[side] = found[f"{side}_a"] - found[f"{side}_b"]
+    found = found.dropna()
+    apart = found["human"] - found["judge"] if len(sides) == 2 else found[list(sides)].sum(axis=1)
+    found = found.loc[apart.abs().sort_values(ascending=False, kind="stable").index]
+    found.insert(0, "query", study.collection.queries.loc[found.index, "text"].to_numpy())
+    shown = min(RANKS, cutoff_of(measure(study.measure)) or RANKS)
+    return SideBySide(a, b, study.measure, found, _rankings(study, (a, b), found.index[:most], sides, shown))
+
+
+def _rankings(
+    study: Study,
+    pair: Sequence[str],
+    queries: Sequence[str] | pd.Index,
+    sides: Mapping[str, Grades],
+    depth: int,
+) -> pd.DataFrame:
+    """Top documents of two systems with their grades, one row a place."""
+    runs = study.collection.runs
+    place, rows = {q: i for i, q in enumerate(runs.queries)}, []
+    for query in queries:
+        for system in pair:
+            items = runs.item[runs.systems.index(system), place[query], :depth]
+            items = items[items < runs.n_items]
+            table = runs.pairs(items).assign(system=system, rank=np.arange(1, len(items) + 1))
+            for side, grades in sides.items():
+                table[side] = pd.Series(grades.relevance[items], dtype="Int64").where(grades.judged[items])
+            rows.append(table)
+    columns = ["query_id", "system", "rank", "doc_id", *sides]
+    return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
+
+
+def show(study: Study, found: SideBySide | None) -> Html:
+    """Both rankings of each deciding query next to each other, texts and thoughts one click away."""
+    if found is None or found.rankings.empty:
+        return missing("Two systems side by side take labels and two systems.")
+    texts, thoughts = study.collection.corpus(), _thoughts(study, found.rankings)
+    blocks, lines = [], [f"{found.a} against {found.b}"]
+    for query, places in found.rankings.groupby("query_id", sort=False):
+        row = found.queries.loc[query]
+        facts = [
+            f"{study.sides[side]}: {row[f'{side}_a']:.3f} against {row[f'{side}_b']:.3f}"
+            for side in ("human", "judge") if side in found.queries
+        ]  # fmt: skip
+        shared = set(places.loc[places["system"] == found.a, "doc_id"]) & set(
+            places.loc[places["system"] == found.b, "doc_id"]
+        )
+        lists = "".join(
+            _list(study, system, places[places["system"] == system], texts, thoughts, shared)
+            for system in (found.a, found.b)
+        )
+        said = f"{found.measure}, {'; '.join(facts)}"
+        blocks.append(
+            f"<article><h4>{isolated(row['query'], CELL)}</h4>"
+            f'<p class="facts">{isolated(query, NAME)} \u00b7 {isolated(said)}</p>'
+            f'<div class="two">{lists}</div></article>'
+        )
+        lines.append(f"{query} {row['query']}: {said}")
+    caption = (
+        f"{named(found.a)} (left) and {named(found.b)} (right) on the {len(blocks)} of {len(found.queries):,} "
+        f"queries that decide most, top {int(found.rankings['rank'].max())}. In brackets the grades; a filled mark: "
+        "in both lists. A click opens the judge's thought and the text."
+    )
+    markup = f'<figure class="pair"><figcaption>{escaped(caption)}</figcaption>{"".join(blocks)}</figure>'
+    return Html(markup, "\n".join(lines))
+
+
+def _list(
+    study: Study, system: str, places: pd.DataFrame, texts: pd.DataFrame, thoughts: Mapping[Any, str],
+    shared: set[str],
+) -> str:  # fmt: skip
+    """One system's ranking of a query as a list."""
+    items = []
+    for place in places.to_dict("records"):
+        doc = str(place["doc_id"])
+        title, text = ("", "") if doc not in texts.index else (texts.at[doc, "title"], texts.at[doc, "text"])
+        grades = ", ".join(
+            f"{study.sides[side]} {cell(place[side], '')}"
+            for side in ("human", "judge") if side in place
+        )  # fmt: skip
+        thought = thoughts.get((place["query_id"], doc), "")
+        inside = (f'<p class="thought" dir="auto">{escaped(thought)}</p>' if thought else "") + (
+            folded(str(text)) if text else "<p>(no text in this collection)</p>"
+        )
+        both = ' class="both"' if doc in shared else ""
+        items.append(
+            f"<li{both}><details><summary>{isolated(title or doc, 120)} <small>({isolated(grades, 200)})</small>"
+            f'</summary><p class="facts">{isolated(doc, NAME)}</p>{inside}</details></li>'
+        )
+    return f"<div><h5>{isolated(system, NAME)}</h5><ol>{''.join(items)}</ol></div>"
+
+
+def _thoughts(study: Study, rankings: pd.DataFrame) -> dict[Any, str]:
+    """Judge's thought on each pair of the rankings."""
+    records = study.collection.judgments.get(study.judge.name) if study.judge else None
+    if records is None:
+        return {}
+    first = records[(records["replicate"] == 0) & (records["status"] == "ok")]
+    wanted = first.merge(rankings[["query_id", "doc_id"]].drop_duplicates(), on=["query_id", "doc_id"])
+    pairs = zip(wanted["query_id"], wanted["doc_id"], strict=True)
+    return dict(zip(pairs, wanted["thought"].fillna("").astype(str), strict=True))
+
+
+def chosen(study: Study, pair: Sequence[str], *otherwise: tuple[str, ...]) -> SideBySide | None:
+    """Side by side for the pair that a parameter names, else for the first of others that there is."""
+    if pair and len(pair) != 2:
+        raise ValueError(f"pair is {list(pair)}; name two systems, or none")
+    two = tuple(pair) or next((p for p in otherwise if p), ())
+    if not two or (study.human_grades is None and study.judge_grades is None):
+        return None
+    return side_by_side(study, *two)
+
+
+def clearest(found: Disagreements | None) -> tuple[str, ...]:
+    """Systems of the disagreement of which the human side is most certain; none where there is none."""
+    different = None if found is None else found.pairs[found.pairs["order"] == "different"]
+    if different is None or different.empty:
+        return ()
+    surest = different.sort_values("human_p", ascending=False, kind="stable").iloc[0]
+    return str(surest["a"]), str(surest["b"])

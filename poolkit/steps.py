@@ -1,0 +1,132 @@
+"""What to do next, from each result: one sentence under a page's answer."""
+
+import numpy as np
+
+from poolkit.bias import LeftOut
+from poolkit.certify import Certificates
+from poolkit.choose import BestSet
+from poolkit.correlate import Correlation
+from poolkit.disagree import CONFLICT, Disagreements
+from poolkit.display import Html, count, form, sentence
+from poolkit.noise import SimulatedNoise
+
+JUDGE = "`poolkit judge DATA --dry-run` says what that costs."
+NEWCOMER = "add its run, then `poolkit judge DATA`."
+
+
+def _next(text: str) -> Html:
+    return sentence(f"Next: {text}", kind="next")
+
+
+def after_pool(unjudged: int) -> Html:
+    """Next step where a pool has so many pairs without a grade."""
+    if unjudged:
+        pairs = count(unjudged, "pair that has", "pairs that have")
+        return _next(f"grade the {pairs} no grade yet; {JUDGE}")
+    return _next(
+        "nothing to buy, every pooled pair has a grade. A new system costs only what it alone brings: "
+        + NEWCOMER
+    )
+
+
+def after_judging(failed: int, unjudged: int, repeated: bool) -> Html:
+    """Next step for a judge, by what it failed on, what it has not seen, and whether any pair was read twice."""
+    if unjudged:
+        return after_pool(unjudged)
+    if failed:
+        again = f"{count(failed, 'pair')} that failed"
+        return _next(f"ask again for the {again}: `poolkit judge DATA --retry-failed`.")
+    if not repeated:
+        return _next("see whether the judge repeats itself: `poolkit judge DATA --sample 300 --replicate 1`.")
+    return _next(
+        "nothing to buy. Whether these grades can be trusted is on the pages Correlate and Stability."
+    )
+
+
+def after_correlation(found: Correlation | None) -> Html:
+    """Next step from the correlation of judge and reference labels."""
+    if found is None:
+        return _next(
+            "grade the pool of some queries by hand, as qrels/NAME.tsv, to learn how far to trust the judge."
+        )
+    same = found.ceiling.spearman_brown
+    if np.isnan(same) or np.isnan(found.rho.value):
+        return _next("read which pairs of systems the sides order differently, on the page Disagree.")
+    if found.rho.high < same:
+        return _next(
+            f"find out why. Other queries of this kind would keep the order better (rho about {same:.2f}) than the "
+            "judge does; the page Disagree shows what it sees otherwise."
+        )
+    return _next(
+        f"compare systems by the judge's order, and quote none of its scores. Its order is as close as that of "
+        f"other queries of this kind would be (rho about {same:.2f})."
+    )
+
+
+def after_disagreements(found: Disagreements | None) -> Html:
+    """Next step from the pairs that are ordered differently."""
+    if found is None:
+        return after_correlation(None)
+    conflicts, differ = int(found.counts[CONFLICT]), int(found.counts["different"])
+    if conflicts:
+        what = count(conflicts, "conflict")
+        return _next(f"read the {what} below side by side: there the judge errs, or the labels do.")
+    if differ:
+        return _next(
+            f"nothing to settle. Only more labelled queries could call the {count(differ, 'pair')} that "
+            f"{form(differ, 'differs', 'differ')}."
+        )
+    return _next("nothing to settle.")
+
+
+def after_leaving_out(found: LeftOut | None, measure: str) -> Html:
+    """Next step from the reversals that unpooled families would bring."""
+    if found is None:
+        return Html("", "")
+    turned = found.effects.loc[found.effects["measure"] == measure, "flips"].sum()
+    why = (
+        "Unpooled, it would be placed wrongly" if turned else "The order held here, but nothing warrants that"
+    )
+    return _next(f"never compare a newcomer before what it alone brings is judged: {NEWCOMER} {why}.")
+
+
+def after_repeats(noise: SimulatedNoise | None) -> Html:
+    """Next step from the judge's own noise."""
+    if noise is None:
+        return Html("", "")
+    often = int((noise.pairs["turned"] > 0.05).sum())
+    if not often:
+        return _next(
+            "nothing; this judge's noise turns no pair of systems in more than 5 % of simulated worlds."
+        )
+    pairs = count(often, "pair", "pairs")
+    return _next(f"call the {pairs} of systems that its noise may turn, listed below, equal.")
+
+
+def after_growth(certified: Certificates | None) -> Html:
+    """Next step from the certificates."""
+    if certified is None:
+        return Html("", "")
+    status = certified.pairs["status"].value_counts()
+    firm, still = int(status.get("certified", 0)), int(status.get("open", 0))
+    return _next(
+        f"rely on the order of the {count(firm, 'certified pair')} for good; look again at the "
+        f"{count(still, 'open one')} whenever systems are added."
+    )
+
+
+def after_choice(found: BestSet | None) -> Html:
+    """Next step from the set of systems that cannot be told apart."""
+    if found is None:
+        return after_pool_unknown()
+    if len(found.systems) == 1:
+        return _next(f"take {found.best}.")
+    return _next(
+        f"choose among these {len(found.systems):,} by what else counts, such as price or speed: the queries cannot. "
+        "Only more queries could narrow the choice."
+    )
+
+
+def after_pool_unknown() -> Html:
+    """Next step where there are no labels at all."""
+    return _next(f"grade the pool; {JUDGE}")

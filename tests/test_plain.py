@@ -1,0 +1,41 @@
+"""Outside text made plain: what acts is seen, what is endless ends."""
+
+import pytest
+
+from poolkit.plain import escaped, isolated, named, shortened, visible
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\x1b[31mred\x07", "␛[31mred␇"),
+        ("a\x00b\x7fc", "a␀b␡c"),
+        ("a\tb\r\nc\u2028d", "a b\n\nc\nd"),
+        ("\u202eevil\u2066x", "‹202E›evil‹2066›x"),
+        ("\u200fשלום\u200e", "\u200fשלום\u200e"),  # harmless where isolated, and common in such texts
+        ("\x85\x9b31m", "‹0085›‹009B›31m"),
+        ("a\ud800b", "a?b"),
+        ("naïve 検索 😀", "naïve 検索 😀"),
+    ],
+)
+def test_visible(text, said):
+    assert visible(text) == said
+
+
+def test_shortened_keeps_both_ends():
+    assert shortened("abc", 3) == "abc"
+    assert shortened("0123456789", 9) == "012345…89"
+    long = shortened("x" * 100_000 + "end", 60)
+    assert (len(long), long[-3:]) == (60, "end")
+
+
+def test_names_are_short_and_on_one_line():
+    assert named("a\nb") == "a b"
+    assert len(named("n" * 100_000)) == 60
+
+
+def test_escaped_and_isolated():
+    assert escaped("<b>&'\"") == "&lt;b&gt;&amp;&#x27;&quot;"
+    assert isolated("<b>") == "&lt;b&gt;"
+    assert isolated("שלום<") == "<bdi>שלום&lt;</bdi>"
+    assert len(escaped("&" * 9_000)) == 5 * 3_999 + 1
