@@ -114,11 +114,11 @@ def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
 
 def _on_axis(column: pa.ChunkedArray, axis: Sequence[str] | np.ndarray) -> np.ndarray:
     """Position of each row's value on an axis, -1 where it is not there."""
-    found = [np.zeros(0, dtype=np.int64)]
+    found = [np.zeros(0, dtype=np.int32)]
     values = pa.array(axis, pa.string())
     for chunk in column.chunks:
         stretch = pc.run_end_encode(chunk)  # one query's rows mostly stand together
-        at = pc.index_in(stretch.values, value_set=values).fill_null(-1).to_numpy().astype(np.int64)
+        at = pc.index_in(stretch.values, value_set=values).fill_null(-1).to_numpy().astype(np.int32)
         found.append(np.repeat(at, np.diff(stretch.run_ends.to_numpy(), prepend=0)))
     return np.concatenate(found)
 
@@ -189,7 +189,7 @@ def runs_from(
             f"queries say {listed(queries)}. Check that both name queries alike."
         )
     # Query by query, so that one document's rows are neighbours: coding them then stays in the cache.
-    group = query * len(systems) + np.repeat(np.arange(len(systems)), lengths)
+    group = query * len(systems) + np.repeat(np.arange(len(systems), dtype=np.int32), lengths)
     best = np.argsort(group, kind="stable")[strays:]
     key = key.astype(np.float32) if order == "score" else -key
     if np.any((group[best][1:] == group[best][:-1]) & (key[best][1:] > key[best][:-1])):
@@ -200,7 +200,7 @@ def runs_from(
 
     count = np.bincount(group, minlength=n_queries * len(systems))
     depth, start = int(count.max()), np.cumsum(count) - count
-    rank = np.arange(len(group)) - start[group]
+    rank = np.arange(len(group), dtype=np.int32) - start.astype(np.int32)[group]
     dense = np.full((len(count), depth), len(documents), dtype=np.int32)
     dense[group, rank] = document
     tied = np.zeros((len(count), depth), dtype=bool)

@@ -298,10 +298,9 @@ def main(
         scratch = Path(name)
         size = {"systems": systems, "queries": queries, "depth": depth, "seed": seed}
         folder = world or write_world(scratch / "world", **size)
+        whole = whole_report(folder, scratch) if report else {}  # while this process is small
         table, facts = measure_all(folder, repeats=repeats, worlds=worlds, orders=orders)
-        facts |= loading(folder, scratch)
-        if report:
-            facts |= whole_report(folder, scratch)
+        facts |= loading(folder, scratch) | whole
         cost = []
         if growth:
             base = {"systems": systems // 2, "queries": queries // 3, "depth": depth // 2, "seed": seed}
