@@ -75,7 +75,8 @@ def plot_tradeoff(
     for inside, face, name in ((True, RESULT, "in the best set"), (False, "white", "worse")):
         some = table[table["in_set"] == inside]
         if len(some):
-            ax.plot(some["cost"], some["mean"], "o", color=RESULT, mfc=face, ms=6, label=name, ls="")
+            seen = some.head(0) if families else some  # families draw their own marks below
+            ax.plot(seen["cost"], seen["mean"], "o", color=RESULT, mfc=face, ms=6, label=name, ls="")
     styles = drawing.family_styles(families or {})
     for system, row in table.iterrows() if families else ():
         colour, marker = styles[(families or {})[str(system)]]

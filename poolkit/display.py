@@ -98,6 +98,11 @@ def answer(text: str) -> Html:
     return sentence(text, kind="answer")
 
 
+def together(*parts: Html) -> Html:
+    """Several things to show as one, one below the other."""
+    return Html("".join(p.markup for p in parts), "\n".join(p.text for p in parts if p.text))
+
+
 def missing(text: str) -> Html:
     """Why something is not shown, in its place; a page gathers sections that have nothing else."""
     return sentence(text, kind="hole")

@@ -14,7 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 import poolkit
-from poolkit.display import Html, missing, picture
+from poolkit.display import Html, missing, picture, together
 from poolkit.drawing import style
 from poolkit.grid import ROWS, table
 from poolkit.records import read_records
@@ -123,8 +123,7 @@ def provenance(study: Study, **parameters: object) -> Html:
 
 def provenances(studies: Sequence[Study], **parameters: object) -> Html:
     """Where the numbers of several collections come from, one below the other."""
-    every = [provenance(study, **parameters) for study in studies]
-    return Html("".join(one.markup for one in every), "\n".join(one.text for one in every))
+    return together(*(provenance(study, **parameters) for study in studies))
 
 
 def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:

@@ -20,6 +20,7 @@ from poolkit.display import (
     percent,
     picture,
     sentence,
+    together,
     with_interval,
 )
 from poolkit.resample import Interval
@@ -89,6 +90,12 @@ def test_words_agree_with_their_number():
 )
 def test_levels_of_a_factor(value, said):
     assert level(value) == said
+
+
+def test_together_is_one_below_the_other():
+    shown = together(sentence("a"), notes([]), sentence("b"))
+    assert shown.text == "a\nb"
+    assert shown.markup == sentence("a").markup + sentence("b").markup
 
 
 def test_nothing_to_note_is_nothing():
