@@ -10,9 +10,10 @@ from pathlib import Path
 
 from poolkit.formats import read_qrels
 from poolkit.labels import grades_on, labels_from
-from poolkit.parts import read_queries, read_rankings
+from poolkit.parts import read_rankings
 from poolkit.score import Scores, scores
 from poolkit.tables import runs_from
+from poolkit.texts import read_queries
 
 
 def files_to_scores(folder: Path, measures: list[str]) -> Scores:
