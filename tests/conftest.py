@@ -2,6 +2,7 @@
 
 import csv
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from poolkit.labels import Labels, labels_from
 from poolkit.tables import Runs, runs_from
 
 os.environ["POOLKIT_CACHE"] = ""  # tests load files, not copies; test_cache turns it on
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs deaf to it
 CASES = Path(os.environ.get("POOLKIT_CASES", Path(__file__).parents[2] / "shared" / "cases"))
 
 
