@@ -1,16 +1,18 @@
 """Work that takes a while: progress on stderr, and an end that was asked for."""
 
+import multiprocessing
 import signal
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
+T = TypeVar("T")
 EVERY = 30  # seconds between lines
 
 
@@ -59,6 +61,16 @@ class Meter:
         failed, rate = done - self.counts["ok"], done / seconds
         left = f"{rest((self.total - done) / rate)} left" if done else "no answer yet"
         self.say(f"judged {done:,} of {self.total:,}, {failed:,} failed, {rate:.1f}/s, {left}, {self._last}")
+
+
+def watched(items: Collection[T], what: str) -> Iterable[T]:
+    """Items one by one; where that lasts and somebody looks on, in a terminal or a notebook, a bar says how far.
+
+    It is written to stderr and cleared at the end, so that no page keeps it.
+    """
+    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+    main = multiprocessing.current_process().name == "MainProcess"  # of many jobs nobody wants many bars
+    return tqdm(items, desc=what, delay=2, leave=False, disable=not (seen and main))
 
 
 def rest(seconds: float) -> str:

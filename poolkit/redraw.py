@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from ir_measures import Measure
 
+from poolkit.progress import watched
 from poolkit.score import denominators, grade_counts, numerators, ratio
 
 
@@ -37,7 +38,7 @@ def redrawn(
     """Means of every system in a world for each generator, shape (worlds, systems)."""
     limits, outcome = [column[at] for column in reached.T], outcome.astype(np.int16)
     means = np.empty((len(rngs), len(judged.item)))
-    for world, rng in enumerate(rngs):
+    for world, rng in enumerate(watched(rngs, "worlds of judge noise")):
         drawn = rng.random(len(at))
         place = np.zeros(len(at), dtype=np.int16)
         for limit in limits:

@@ -7,6 +7,7 @@ from ir_measures import Measure
 
 from poolkit import states
 from poolkit.compare import NOISE
+from poolkit.progress import watched
 from poolkit.score import denominators
 
 
@@ -77,7 +78,7 @@ def tally(world: World, orders: np.ndarray) -> Tally:
     hits, widest = np.zeros(len(world.gap), dtype=int), np.zeros(len(world.gap))
     reversals, taus = np.zeros(len(orders), dtype=int), np.full(len(orders), np.nan)
     checked = violations = 0
-    for o, order in enumerate(orders):
+    for o, order in enumerate(watched(orders, "orders of arrival")):
         replay = world.replay(order)
         ever = replay.turned.any(axis=1)
         hits, widest = hits + ever, np.minimum(widest, replay.widest)

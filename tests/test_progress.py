@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from poolkit import progress
-from poolkit.progress import Meter, in_thread
+from poolkit.progress import Meter, in_thread, watched
 
 
 def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
@@ -75,3 +75,15 @@ def test_ctrl_c_does_not_break_into_work_in_a_thread():
         assert asked.wait(10)
 
     in_thread(work, asked.set)
+
+
+def test_long_work_is_watched_where_somebody_looks_on(monkeypatch, capsys):
+    assert list(watched([1, 2, 3], "orders")) == [1, 2, 3]
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    now = iter(range(0, 1000, 3))
+    monkeypatch.setattr("tqdm.std.time", lambda: next(now))
+    assert list(watched([1, 2, 3], "orders")) == [1, 2, 3]
+    shown = capsys.readouterr().err
+    assert "orders:" in shown
+    assert shown.endswith("\r")  # cleared
