@@ -64,7 +64,8 @@ def side_by_side(study: Study, a: str, b: str, *, most: int = QUERIES) -> SideBy
             )
     if a == b:
         raise ValueError(f"two different systems are needed; got {a} twice")
-    sides = {n: g for n, g in (("human", study.human_grades), ("judge", study.judge_grades)) if g is not None}
+    both = (("human", study.human_grades), ("judge", study.judge_grades))
+    sides = {name: grades for name, grades in both if grades is not None and grades.has.any()}
     two, found = (
         runs.select([a, b]),
         pd.DataFrame(index=pd.Index(runs.queries, name="query_id", dtype=object)),
@@ -179,7 +180,7 @@ def chosen(study: Study, pair: Sequence[str], *otherwise: tuple[str, ...]) -> Si
     if pair and len(pair) != 2:
         raise ValueError(f"pair is {list(pair)}; name two systems, or none")
     two = tuple(pair) or next((p for p in otherwise if p), ())
-    if not two or (study.human_grades is None and study.judge_grades is None):
+    if not two or not any(g is not None and g.has.any() for g in (study.human_grades, study.judge_grades)):
         return None
     return side_by_side(study, *two)
 

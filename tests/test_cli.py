@@ -479,7 +479,7 @@ def test_judge_refusals(folder):
         "--judge",
         "robot",
         code=1,
-        match="made outside poolkit.*Choose a judge with an endpoint",
+        match="made outside poolkit.*Choose a judge of kind",
     )
     refused("judge", folder, "--max-usd", 0, code=2, match="max_usd is 0.0; it must be above 0")
     (folder / "corpus.jsonl").unlink()

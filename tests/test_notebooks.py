@@ -149,18 +149,20 @@ def test_every_notebook_runs_on_degraded_worlds(world, tmp_path):
 
 def test_one_measure_without_a_threshold(tmp_path):
     folder = toy.toy_folder(tmp_path / "toy")
-    text = "\n".join(x.text for x in run(BOOKS["03-correlate"], data=str(folder), measures=["nDCG@3"], **FEW))
+    text = "\n".join(
+        x.text for x in run(BOOKS["03-correlate"], collection=str(folder), measures=["nDCG@3"], **FEW)
+    )
     assert "Not shown (thresholds): this collection lacks what it needs." in text
 
 
 def test_a_conflict_is_taken_apart(tmp_path):
     folder = conflict_folder(tmp_path / "conflict")
-    text = "\n".join(x.text for x in run(BOOKS["04-disagree"], data=str(folder), **FEW))
+    text = "\n".join(x.text for x in run(BOOKS["04-disagree"], collection=str(folder), **FEW))
     assert "1 conflict to take apart." in text
     assert "good against bad, strong conflict: +1.0000 under human labels, -1.0000 under the judge." in text
     assert "<b>About g1</b>." in text
     plain = "\n".join(
-        x.text for x in run(BOOKS["04-disagree"], data=str(toy.toy_folder(tmp_path / "toy")), **FEW)
+        x.text for x in run(BOOKS["04-disagree"], collection=str(toy.toy_folder(tmp_path / "toy")), **FEW)
     )
     assert "There is no conflict. Shown is the strongest disagreement" in plain
     assert "bm25 against dense, within human noise" in plain
@@ -173,7 +175,7 @@ def test_what_choosing_shows(tmp_path):
     toy.write_lines(folder / "systems.csv", lines)
     config = (folder / "collection.toml").read_text(encoding="utf-8")
     (folder / "collection.toml").write_text(f'factors = ["mode", "size"]\n{config}', encoding="utf-8")
-    text = "\n".join(x.text for x in run(BOOKS["08-choose"], data=str(folder), cost="price", **FEW))
+    text = "\n".join(x.text for x in run(BOOKS["08-choose"], collection=str(folder), cost="price", **FEW))
     assert "Of 3 pairs of systems, " in text
     assert "would take the fewest queries: " in text
     assert "2 contrasts and 0 interactions were looked at" in text
