@@ -142,7 +142,7 @@ async def find(endpoint: Endpoint, name: str) -> str:
 
 
 async def _find(client: openai.AsyncOpenAI, name: str) -> str:
-    after: dict[str, str] = {}
+    after, seen = dict[str, str](), set[str]()
     while True:
         options: Any = {"params": {"limit": 100, **after}}
         page = _Page.model_validate(await client.get("/batches", cast_to=object, options=options))
@@ -152,6 +152,9 @@ async def _find(client: openai.AsyncOpenAI, name: str) -> str:
                 return batch.id
         if not page.has_more or not page.data or page.data[-1].created_at < time.time() - REMEMBERED:
             return ""
+        if page.data[-1].id in seen:  # else it would be read for ever
+            raise ValueError("the endpoint's list of batches begins anew at each page")
+        seen.add(page.data[-1].id)
         after = {"after": page.data[-1].id}
 
 

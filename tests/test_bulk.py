@@ -104,3 +104,11 @@ def test_a_strange_list_is_not_taken_for_an_empty_one(page, monkeypatch):
     monkeypatch.setattr(ep, "_BACKOFF", lambda state: 0.01)
     with pytest.raises(Stop, match="could not list batches"):
         listed([page, page])
+
+
+def test_a_list_that_never_ends_is_not_read_for_ever(monkeypatch):
+    monkeypatch.setattr(ep, "_BACKOFF", lambda state: 0.01)
+    page = {"data": [batch("other") | {"created_at": None}], "has_more": True}
+    del page["data"][0]["created_at"]
+    with pytest.raises(Stop, match="begins anew at each page"):
+        listed([page] * 9)
