@@ -18,10 +18,12 @@ from poolkit.filling import GATHER
 from poolkit.identity import asked
 from poolkit.parcels import CHUNK, Parcels, Request, ids_of
 from poolkit.price import Stop
+from poolkit.prompt import Reply
 from poolkit.replies import answered, read_answer
 from poolkit.waiting import waiting_of
 from poolkit.workers import REPLIES, Workers
 
+PATIENT = 10  # looks for the answers of a batch that is said to be completed
 POLL = (5.0, 60.0)  # seconds between two looks: at first, at last
 
 
@@ -34,6 +36,7 @@ class Flight:
     bytes: int
     held: float = 0.0  # of the budget
     said: str = ""
+    empty: int = 0  # looks at which it had ended, and its answers were not there yet
 
 
 class BatchWorkers(Workers):
@@ -43,13 +46,13 @@ class BatchWorkers(Workers):
         """Send, wait and collect; then ask for the rest."""
         price = self.judge.price
         self.price = price.times(self.judge.batch.price_factor) if price else None
-        self.parcels = Parcels(
-            self.judge, self.pairs, self.todo, self.replicate, self.endpoint, self.price
-        )  # fmt: skip
+        self.parcels = Parcels(self.judge, self.pairs, self.todo, self.replicate, self.endpoint, self.price)
         self.book = waiting_of(self.store.folder)
         self.flights: dict[str, Flight] = {}
         self.positions: dict[str, list[int]] = {}  # of the pairs of every key that is in a batch
         self.alone: list[list[int]] = []  # pairs that are to be asked one by one
+        good = self.store.records["status"].eq("ok")
+        self.graded = set(self.store.records.loc[good, "key"])
         self.late: set[str] = set()  # keys that a batch expired on
         failures = self.store.records["status"].ne("ok")
         self.tries = self.store.records.loc[failures, "key"].value_counts().to_dict()
@@ -113,9 +116,19 @@ class BatchWorkers(Workers):
             while not self.halt and time.monotonic() < until:
                 await asyncio.sleep(min(0.1, pause))
             pause = min(POLL[1], pause * 1.5)
-            for flight in list(self.flights.values()):
+            await self._look_at_all()
+
+    async def _look_at_all(self) -> None:
+        """Collect what is ready, also behind a batch that cannot be had; then say why that one cannot."""
+        why: Stop | None = None
+        for flight in list(self.flights.values()):
+            try:
                 if not self.halt:
                     await self._look(flight)
+            except Stop as stop:
+                why = why or Stop(f"batch {self._safe(flight.batch)}: {stop}")
+        if why:
+            raise why
 
     async def _send(self, part: list[Request]) -> bool:
         """Remember a batch, and only then send it; False where the endpoint's queue is full."""
@@ -159,11 +172,15 @@ class BatchWorkers(Workers):
         if state.said != flight.said:
             self.meter.say(self._safe(f"batch {flight.batch}: {state.said}"))
             flight.said = state.said
-        if state.status == "failed":
+        if state.status == "completed" and state.request_counts.completed and not state.output_file_id:
+            flight.empty += 1
+            if flight.empty > PATIENT:
+                raise Stop("it is completed, and its answers are not there; run again later")
+        elif state.status == "failed" and not state.files:
             keys = [row["record"]["key"] for row in self.book.rows(flight.name)]
             self._dismiss(flight.name, flight.held)
             if not QUEUE_FULL.search(state.why):
-                raise Stop(f"{self.judge.base_url} refused a batch ({self._safe(state.why)})")
+                raise Stop(f"{self.judge.base_url} refused it ({self._safe(state.why)})")
             groups = [positions for key in keys if (positions := self.positions.pop(key, []))]
             self.parcels.put_back(groups, queued=self._queued(), size=flight.bytes, why=self._safe(state.why))
         elif state.status in bulk.ENDED:
@@ -200,7 +217,7 @@ class BatchWorkers(Workers):
                 self.alone.append(positions)
         self._dismiss(flight.name, flight.held, cost)
         if state.status == "cancelled":
-            raise Stop(f"batch {self._safe(flight.batch)} was cancelled at the endpoint; what it did is kept")
+            raise Stop("it was cancelled at the endpoint; what it did is kept")
 
     def _collected_before(self, batch: str) -> set[str]:
         """Keys whose answers from this batch are on file: an earlier run died while it collected."""
@@ -213,12 +230,20 @@ class BatchWorkers(Workers):
         positions = self.positions.get(record["key"], [])
         ids = ids_of(self.pairs, positions) or [(record["query_id"], record["doc_id"]), *row["others"]]
         tokens = answer.tokens or ((0, 0, 0) if answer.failure else None)
+        if (
+            record["key"] in self.graded and reply.grade is not None
+        ):  # judged elsewhere meanwhile, and imported
+            reply = Reply(None, "", "unreadable")
+            answer = replace(
+                answer, note="a second answer for a pair that has its grade: paid for, not counted"
+            )
         answer = replace(answer, sent=f"{record['sent']} batch={self._safe(batch)}")
         record = answered(
             {**record, "query_id": ids[0][0], "doc_id": ids[0][1]}, reply, answer,
             calls=1, tokens=tokens, price=self.price, key=self.endpoint.key,
         )  # fmt: skip
-        again = bool(positions) and reply.status in REPLIES
+        record["time"] = row["record"]["time"]  # of asking: of two texts the one asked later is the newer
+        again = bool(positions) and reply.status in REPLIES and record["key"] not in self.graded
         if again:
             self.alone.append(positions)
         self._keep(record, ids[1:], shown=bool(positions) and not again)

@@ -10,16 +10,22 @@ from urllib.parse import quote
 
 import openai
 from openai.types import FileObject
-from pydantic import BaseModel, BeforeValidator
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from poolkit.answers import Answer, read_completion, refusal_of
-from poolkit.endpoint import Endpoint
+from poolkit.endpoint import Endpoint, QueueFull
 from poolkit.price import Stop
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 REMEMBERED = 3 * 86_400  # seconds: an older batch was over long ago
 URL: Final = "/v1/chat/completions"
 _OR_EMPTY = BeforeValidator(lambda value: {} if value is None else value)  # null is as good as nothing
+
+
+def _one_word(status: object) -> object:
+    """A status as OpenAI spells it."""
+    word = status.lower() if isinstance(status, str) else status
+    return "cancelled" if word == "canceled" else word
 
 
 class Unsure(Stop):
@@ -44,8 +50,8 @@ class Batch(BaseModel):
     """A batch as the endpoint shows it: what is read of it, checked; gateways leave out the rest."""
 
     id: str
-    status: str
-    created_at: float = math.inf
+    status: Annotated[str, BeforeValidator(_one_word)]
+    created_at: float | None = None
     metadata: Annotated[dict[str, Any], _OR_EMPTY] = {}
     request_counts: Annotated[_Counts, _OR_EMPTY] = _Counts()
     errors: Annotated[_Errors, _OR_EMPTY] = _Errors()
@@ -72,7 +78,7 @@ class Batch(BaseModel):
 
 
 class _Page(BaseModel):
-    data: list[Batch]
+    data: list[Any]
     has_more: bool = False
 
 
@@ -114,7 +120,8 @@ async def make(endpoint: Endpoint, name: str, lines: Sequence[bytes]) -> str:
 
     async def made(client: openai.AsyncOpenAI) -> str:
         nonlocal unsure
-        if unsure and (found := await _find(client, name)):
+        before = unsure
+        if before and (found := await _find(client, name)):
             return found
         unsure = True
         try:
@@ -123,7 +130,7 @@ async def make(endpoint: Endpoint, name: str, lines: Sequence[bytes]) -> str:
                 "metadata": {"poolkit": name},
             })  # fmt: skip
         except openai.APIStatusError as error:
-            unsure = error.status_code >= 500
+            unsure = before or error.status_code >= 500  # an earlier try may have made it, unlisted yet
             raise
         return Batch.model_validate(batch).id
 
@@ -132,7 +139,7 @@ async def make(endpoint: Endpoint, name: str, lines: Sequence[bytes]) -> str:
     file_id = await endpoint.service("upload a batch", uploaded)
     try:
         return await endpoint.service("make a batch", made)
-    except Stop as stop:
+    except (Stop, QueueFull) as stop:
         raise Unsure(str(stop)) if unsure else stop from None
 
 
@@ -146,16 +153,31 @@ async def _find(client: openai.AsyncOpenAI, name: str) -> str:
     while True:
         options: Any = {"params": {"limit": 100, **after}}
         page = _Page.model_validate(await client.get("/batches", cast_to=object, options=options))
-        for batch in page.data:
+        batches = list(filter(None, map(_batch, page.data)))
+        if page.data and not batches:
+            raise ValueError("the endpoint's list of batches has another form")
+        for batch in batches:
             empty = batch.status in ("expired", "cancelled") and not batch.request_counts.completed
             if batch.metadata.get("poolkit") == name and batch.status != "failed" and not empty:
                 return batch.id
-        if not page.has_more or not page.data or page.data[-1].created_at < time.time() - REMEMBERED:
+        if (
+            not page.has_more
+            or not batches
+            or (batches[-1].created_at or math.inf) < time.time() - REMEMBERED
+        ):
             return ""
-        if page.data[-1].id in seen:  # else it would be read for ever
+        if batches[-1].id in seen:  # else it would be read for ever
             raise ValueError("the endpoint's list of batches begins anew at each page")
-        seen.add(page.data[-1].id)
-        after = {"after": page.data[-1].id}
+        seen.add(batches[-1].id)
+        after = {"after": batches[-1].id}
+
+
+def _batch(thing: Any) -> Batch | None:
+    """One of the endpoint's list; None for what somebody else left there in another form."""
+    try:
+        return Batch.model_validate(thing)
+    except ValidationError:
+        return None
 
 
 async def look(endpoint: Endpoint, batch_id: str) -> Batch:
@@ -172,8 +194,11 @@ async def fetch(endpoint: Endpoint, file_id: str) -> list[bytes]:
     """Lines of a file of answers; a page of something else is no such file, and is asked for again."""
 
     async def fetched(client: openai.AsyncOpenAI) -> list[bytes]:
-        lines = (await client.files.content(file_id)).content.splitlines()
-        if not any(read_line(line, endpoint).key for line in lines):
+        try:
+            lines = (await client.files.content(file_id)).content.splitlines()
+        except openai.NotFoundError:  # it was deleted, or kept too long: nobody can have it any more
+            return []
+        if lines and not any(read_line(line, endpoint).key for line in lines):
             raise ValueError("no line of it is an answer")
         return lines
 

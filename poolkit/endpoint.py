@@ -130,8 +130,9 @@ class Endpoint:
                 raise Stop(f"{self.base_url} refused to {what} ({note})") from None
             except (openai.APIError, httpx2.HTTPError, OSError):
                 raise Again("the connection or its reply broke") from None
-            except ValueError as error:
-                raise Again(str(error)) from None
+            except ValueError as error:  # pydantic's words may hold a part of the key
+                plain = type(error) is ValueError
+                raise Again(str(error) if plain else "the server's reply has another form") from None
 
         try:
             return await self._patiently(attempt)

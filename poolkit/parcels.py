@@ -13,6 +13,7 @@ from poolkit.dialect import spoken
 from poolkit.endpoint import BYTES_A_TOKEN, Endpoint
 from poolkit.identity import Judge, asked, prompt_of
 from poolkit.price import Price, Stop
+from poolkit.records import now
 from poolkit.replies import messages_of, question, tokens_of
 
 CHUNK = 256  # pairs made ready at once
@@ -93,7 +94,7 @@ class Parcels:
 
     def put_back(self, groups: Sequence[list[int]], *, queued: int, size: int, why: str) -> None:
         """Send these again later, and queue less: what is queued already, or half of what was too much."""
-        if not queued and size < SMALLEST:
+        if not queued and (size < SMALLEST or len(groups) == 1):
             raise Stop(f"{self.judge.base_url} queues nothing more ({why}); run again later")
         self._room = queued or size / 2
         self._sent -= len(groups)
@@ -110,7 +111,7 @@ class Parcels:
                 pair.key, {"model": judge.model, "messages": messages_of(judge, pair), **form}
             )
             row = {
-                "record": {**question(judge, pair, self.replicate), "sent": spoken(form)},
+                "record": {**question(judge, pair, self.replicate), "sent": spoken(form), "time": now()},
                 "scale": self.scale, "others": ids_of(self.pairs, group[1:]), "bytes": len(line),
                 "usd": self.price.usd(tokens_of(judge, pair)[1], 0, out) if self.price else 0.0,
             }  # fmt: skip

@@ -98,12 +98,12 @@ def _there(folder: Path, *patterns: str) -> list[Path]:
 def _queries(path: Path) -> dict[str, Fields]:
     """Queries by id."""
     if path.suffix == ".tsv":
-        queries = {}
+        queries: dict[str, Fields] = {}
         for number, line in read_lines(path).strict():
             query, tab, text = line.partition("\t")
             if not tab:
                 raise DataError(f"{path.name}, line {number}: no tab; write query id, tab, text")
-            queries[query] = {"text": text}
+            _put(queries, f"{path.name}, line {number}", query, {"text": text})
         return queries
     if path.suffix == ".json":
         try:
@@ -117,8 +117,20 @@ def _queries(path: Path) -> dict[str, Fields]:
     else:
         numbered = read_jsonl(path).strict()
     unit = "entry" if path.suffix == ".json" else "line"
-    checked = (_checked(f"{path.name}, {unit} {number}", row) for number, row in numbered)
-    return {str(row["_id"]): {k: v for k, v in row.items() if k != "_id"} for row in checked}
+    queries = {}
+    for number, row in numbered:
+        where = f"{path.name}, {unit} {number}"
+        fields = {k: v for k, v in _checked(where, row).items() if k != "_id"}
+        _put(queries, where, str(row["_id"]), fields)
+    return queries
+
+
+def _put(queries: dict[str, Fields], where: str, query: str, fields: Fields) -> None:
+    """Add a query whose id is new."""
+    if not query or query in queries:
+        fault = f"query {query!r} stands twice. Keep one" if query else "the query's id is empty. Give it one"
+        raise DataError(f"{where}: {fault}.")
+    queries[query] = fields
 
 
 def _checked(where: str, row: Fields) -> Fields:
@@ -164,6 +176,10 @@ def _document(name: str, folder: Path, row: Fields) -> Fields:
         outside = "\0" in image or not (folder / image).resolve().is_relative_to(folder.resolve())
         if outside or Path(image).is_absolute():
             raise DataError(f"{name}: document {row['_id']} has the image {image!r}, outside the folder")
+        if Path(image).suffix.lower() not in PICTURES:
+            raise DataError(
+                f"{name}: document {row['_id']} has the image {image!r}, which is no picture's name"
+            )
         document["image"] = image
     return document
 

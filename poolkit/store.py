@@ -129,7 +129,8 @@ class Store:
         """Put these lines in the place of the file's: all of them or, whatever happens, none."""
         path = self.path.resolve()  # a link stays one
         beside = path.with_name(f".{path.name}.new")
-        with beside.open("wb") as file:
+        beside.unlink(missing_ok=True)  # never through a link
+        with beside.open("xb") as file:
             file.writelines(line + b"\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())

@@ -63,7 +63,8 @@ class Waiting:
     def _replace(self, name: str, text: str) -> None:
         """Write a file so that a crash leaves the old one or the new one."""
         new = self.folder / f".{name}.new"
-        with new.open("w") as file:
+        new.unlink(missing_ok=True)  # never through a link
+        with new.open("x") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -116,6 +116,7 @@ class BatchLoopback(Loopback):
             (good if say.status == 200 else bad).append(line)
             if say.status == 200:
                 self.bought[key] += 1
+                self.answered[json.dumps(body["messages"][-1]["content"])] += 1
         batch["request_counts"] = {"total": len(requests), "completed": len(good), "failed": len(bad)}
         for field_name, lines in (("output_file_id", good), ("error_file_id", bad)):
             if lines:

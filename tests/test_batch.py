@@ -53,8 +53,7 @@ class Batched(Place):
         """Every pair has the grade that the server gave, and no answer was bought twice."""
         assert self.grades() == {f"d{i}": self.truth(server)[str(i)] for i in range(n)}
         assert self.waiting() == []
-        bought = server.bought + server.answered
-        assert max(bought.values()) == 1
+        assert max(server.answered.values()) == 1
 
 
 def test_every_pair_once_for_half_the_price(tmp_path):
@@ -168,7 +167,7 @@ def test_a_refused_batch_stops_the_run_with_its_reason(tmp_path):
     with BatchLoopback(fault=lambda one: Fault("failed", errors=errors)) as server:
         place = Batched(tmp_path, server)
         outcome = place.fill(pairs(30))
-        assert "refused a batch (model_not_found: no such model, key ***)" in outcome.stopped
+        assert "refused it (model_not_found: no such model, key ***)" in outcome.stopped
         assert (outcome.remaining, place.waiting()) == (29, [])
         assert place.fill(pairs(30), batch=False).judged == 29  # the other door is open
 
@@ -241,7 +240,7 @@ def test_a_cancelled_batch_stops_the_run_and_what_it_did_is_kept(tmp_path):
     with BatchLoopback(fault=lambda b: next(ends)) as server:
         place = Batched(tmp_path, server)
         first = place.fill(pairs(41))
-        assert "batch_0 was cancelled at the endpoint" in first.stopped
+        assert "batch batch_0: it was cancelled at the endpoint" in first.stopped
         assert (first.judged, first.remaining, place.waiting()) == (11, 30, [])
         second = place.fill(pairs(41))
         assert (second.judged, second.remaining) == (0, 30)
@@ -421,6 +420,123 @@ def test_retry_failed_sends_a_new_batch(tmp_path):
         assert place.fill(pairs(5), retry_failed=True).judged == 4
         assert len(server.batches) == 2
         place.is_right(server, 5)
+
+
+def test_a_pair_that_got_its_grade_elsewhere_meanwhile(tmp_path):
+    """The batch's answer is paid for and counted; one key never has two grades."""
+    with BatchLoopback(steps=10**9) as server:
+        place = Batched(tmp_path, server)
+        interrupted(place, pairs(10), server)
+        (row,) = waiting_of(place.cache / "j").rows(place.waiting()[0])[:1]
+        other = row["record"] | {
+            "relevance": 2,
+            "status": "ok",
+            "calls": 1,
+            "usd": 0.001,
+            "thought": "elsewhere",
+        }
+        with place.path.open("a") as file:
+            file.write(json.dumps(other) + "\n")
+        server.steps = 0
+        server.plan = lambda r, n: graded(1)
+        outcome = place.fill(pairs(10))
+        records = read_records(place.path)
+        assert (outcome.remaining, place.waiting()) == (0, [])
+        assert place.grades()[other["doc_id"]] == 2
+        assert records["note"].str.contains("a second answer").sum() == 1
+        assert records["usd"].sum() == pytest.approx(0.001 + COST * (1 + 9 / 2))
+
+
+def test_answers_that_come_after_completed_are_waited_for(tmp_path):
+    looks = []
+
+    def door(method, path, number):
+        if path != "/batches/batch_0" or len(looks) > 4:
+            return None
+        batch = server._look("batch_0")
+        looks.append(batch["status"])
+        return Say(batch | {"output_file_id": None})
+
+    with BatchLoopback(door=door) as server:
+        place = Batched(tmp_path, server)
+        assert place.fill(pairs(10)).judged == 10
+        assert looks.count("completed") > 2
+        place.is_right(server, 10)
+
+
+def test_answers_that_never_come_stop_the_run(tmp_path):
+    def door(method, path, number):
+        return Say(server._look("batch_0") | {"output_file_id": None}) if path == "/batches/batch_0" else None
+
+    with BatchLoopback(door=door) as server:
+        place = Batched(tmp_path, server)
+        assert "completed, and its answers are not there" in place.fill(pairs(10)).stopped
+        server.door = lambda *_: None
+        assert place.fill(pairs(10)).judged == 9
+        place.is_right(server, 10)
+
+
+def test_a_batch_made_unheard_and_a_queue_that_it_fills(tmp_path):
+    """Made, the connection broke, the list lags, and the second try finds the queue full: nothing is forgotten."""
+    posts = []
+
+    def door(method, path, number):
+        if (method, path) == ("GET", "/batches") and len(posts) < 2:
+            return Say({"data": [], "has_more": False})
+        if (method, path) == ("POST", "/batches"):
+            posts.append(1)
+            return {1: Say(reset=True), 2: error(429, "Enqueued token limit reached")}.get(len(posts))
+        return None
+
+    with BatchLoopback(door=door) as server:
+        place = Batched(tmp_path, server)
+        assert place.fill(pairs(30)).stopped
+        assert len(place.waiting()) == 1
+        assert place.fill(pairs(30)).judged == 29
+        assert len(server.batches) == 1
+        place.is_right(server, 30)
+
+
+@pytest.mark.parametrize("gone", [Say(b""), error(404, "no such file")])
+def test_a_file_of_answers_that_is_empty_or_gone(tmp_path, gone):
+    door = lambda method, path, number: gone if path == "/files/file_1/content" else None  # noqa: E731
+    with BatchLoopback(door=door) as server:
+        place = Batched(tmp_path, server)
+        outcome = place.fill(pairs(10))
+        assert (outcome.judged, outcome.remaining, place.waiting()) == (10, 0, [])
+
+
+def test_a_page_that_echoes_the_key_shows_no_part_of_it(tmp_path, monkeypatch):
+    key = "0123456789abcdefghijkl" * 4
+    monkeypatch.setenv("A_KEY", key)
+    door = lambda method, path, number: Say(f"<p>{key}") if path == "/batches" else None  # noqa: E731
+    with BatchLoopback(door=door) as server:
+        outcome = Batched(tmp_path, server).fill(pairs(10))
+        assert "could not list batches" in outcome.stopped
+        assert key[:8] not in outcome.stopped
+
+
+def test_one_lost_batch_does_not_keep_others_from_being_collected(tmp_path):
+    door = lambda method, path, number: error(404, "gone") if path == "/batches/batch_0" else None  # noqa: E731
+    with BatchLoopback(door=door) as server:
+        place = Batched(tmp_path, server, terms={"requests": 10})
+        outcome = place.fill(pairs(31))
+        assert "batch batch_0: " in outcome.stopped
+        assert (outcome.judged >= 1, len(place.waiting()) <= 3) == (True, True)
+        place.fill(pairs(31))
+        assert (len(place.grades()), place.waiting().__len__()) == (21, 1)
+
+
+def test_a_text_that_changed_meanwhile_keeps_its_newer_grade(tmp_path):
+    with BatchLoopback(steps=10**9) as server:
+        place = Batched(tmp_path, server)
+        interrupted(place, pairs(4), server)
+        server.steps = 0
+        time.sleep(0.01)
+        changed = pairs(4, text=["text of document 9 changed"] * 4)
+        server.plan = lambda r, n: graded(2 if "changed" in json.dumps(r) else 0)
+        place.fill(changed)
+        assert {place.grades()[f"d{i}"] for i in range(1, 4)} == {2}
 
 
 PROGRAM = """

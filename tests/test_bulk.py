@@ -112,3 +112,14 @@ def test_a_list_that_never_ends_is_not_read_for_ever(monkeypatch):
     del page["data"][0]["created_at"]
     with pytest.raises(Stop, match="begins anew at each page"):
         listed([page] * 9)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"id": 7}, {"id": "x", "status": None}, 3, None, batch("y") | {"metadata": []}]
+)
+def test_what_others_left_in_the_list_is_passed_over(odd):
+    assert listed([{"data": [odd, batch("mine", id="c")], "has_more": False}])[0] == "c"
+
+
+def test_other_spellings_of_a_status():
+    assert bulk.Batch(id="b", status="CANCELED").status == "cancelled"

@@ -260,3 +260,26 @@ def test_queries_in_one_json_file_that_are_none(pages, tmp_path):
         (pages / "queries_en.json").write_text(text)
         with pytest.raises(DataError, match=said):
             import_collection(str(pages), tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "said"),
+    [
+        (
+            "queries.jsonl",
+            '{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}\n',
+            "line 2: query 'a' stands twice",
+        ),
+        ("queries.jsonl", '{"_id": "", "text": "x"}\n', "line 1: the query's id is empty"),
+        (
+            "corpus.jsonl",
+            '{"_id": "d", "text": "x", "image": "systems.toml"}\n',
+            "which is no picture's name",
+        ),
+    ],
+)
+def test_ids_stand_once_and_images_are_pictures(beir, tmp_path, name, lines, said):
+    (beir / name).write_text(lines)
+    with pytest.raises(DataError, match=said):
+        import_collection(str(beir), tmp_path / "new")
+    assert not (tmp_path / "new").exists()

@@ -84,3 +84,9 @@ def test_no_batch_of_a_few_pairs_at_the_end_of_the_budget(tmp_path):
         made.next_part(0)
     budget.spent = 0.0
     assert positions(made.next_part(0))[0] == len(first)  # none was lost
+
+
+def test_one_pair_that_no_queue_takes_is_not_sent_for_ever(tmp_path):
+    made = parcels(tmp_path, 3)
+    with pytest.raises(Stop, match="queues nothing more"):
+        made.put_back([[0]], queued=0, size=10**7, why="full")
