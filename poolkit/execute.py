@@ -81,8 +81,9 @@ def _failed(said: str, notebook: Path, partial: Path, out: Path) -> Failure:
 def _quiet_kernel(scratch: str, out: Path) -> Iterator[None]:
     """Kernels that read no personal profile, need no writable home, and share what they load."""
     names = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
-    before = {n: os.environ.get(n) for n in (*names, "POOLKIT_CACHE")}
+    before = {n: os.environ.get(n) for n in (*names, "POOLKIT_CACHE", "PYTHONSAFEPATH")}
     os.environ.update({n: os.path.join(scratch, n.lower()) for n in names})
+    os.environ["PYTHONSAFEPATH"] = "1"  # else a folder named poolkit beside the data is taken for the package
     os.environ.setdefault("POOLKIT_CACHE", str(out.resolve().parent / ".cache"))
     try:
         yield

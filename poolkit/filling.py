@@ -110,8 +110,8 @@ class Filling(ABC):
             Whether the pair is done with: a reply that is asked for again is kept, but not counted.
         """
         if record["model"] != record["asked"]:
-            note = f"asked for {record['asked']}, the server answered as {record['model']}: pin that name."
-            self.notes[note] = None
+            found = f"asked for {record['asked']}, the server answered as {record['model']}"
+            self.notes[f"{found}: pin that name before you judge more."] = None
         self.usd, self.calls = self.usd + (record["usd"] or 0.0), self.calls + record["calls"]
         self.unwritten += 1
         self.queue.put_nowait(([record, *(copied(record, *ids) for ids in others)], shown))

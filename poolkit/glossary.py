@@ -37,7 +37,7 @@ COLUMNS = {
     "within_noise_share": "the same as a share of those that differ",
     "conflicts": "pairs that {human} can call and {judge} orders the other way",
     "preserved": "share of all pairs of systems that are not in conflict",
-    "flips": "pairs of systems whose order changes",
+    "flips": "reversals of two systems, over all families or systems left out in turn; a pair may count more than once",
     "near_ties": "of the flips, pairs closer than the near-tie gap: a coin's throw apart",
     "near_tie": "closer than the near-tie gap: a coin's throw apart",
     "largest_penalty": "largest loss of a system's mean when its family is left out",

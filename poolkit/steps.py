@@ -110,7 +110,7 @@ def after_growth(certified: Certificates | None) -> Html:
     status = certified.pairs["status"].value_counts()
     firm, still = int(status.get("certified", 0)), int(status.get("open", 0))
     return _next(
-        f"rely on the order of the {count(firm, 'certified pair')} for good; look again at the "
+        f"no later system turns the {count(firm, 'certified pair')}, though other queries may; look again at the "
         f"{count(still, 'open one')} whenever systems are added."
     )
 

@@ -252,7 +252,9 @@ def test_an_alias_is_pointed_out_and_the_snapshot_kept(tmp_path):
     with Loopback() as server:
         place = Place(tmp_path, server, model="served-model")
         outcome = place.fill(pairs(2))
-    assert outcome.notes == (f"asked for served-model, the server answered as {MODEL}: pin that name.",)
+    assert outcome.notes == (
+        f"asked for served-model, the server answered as {MODEL}: pin that name before you judge more.",
+    )
     assert set(read_records(place.path)["model"]) == {MODEL}
 
 

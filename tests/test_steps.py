@@ -79,7 +79,10 @@ def test_repeats():
 
 def test_growth():
     found = Result(pairs=pd.DataFrame({"status": ["certified", "open", "open", "tied"]}))
-    assert "the 1 certified pair for good; look again at the 2 open ones" in said(steps.after_growth(found))
+    assert (
+        "no later system turns the 1 certified pair, though other queries may; look again at the 2 open ones"
+        in said(steps.after_growth(found))
+    )
     assert said(steps.after_growth(None)) == ""
 
 
