@@ -8,13 +8,14 @@ import pandas as pd
 from poolkit import tally
 from poolkit.agree import LabelAgreement
 from poolkit.choose import BestSet, Tradeoff, tradeoff
-from poolkit.collection import Collection
+from poolkit.collection import Collection, outdated_documents
 from poolkit.correlate import Correlation
 from poolkit.display import count, form, level
 from poolkit.factors import Matched
 from poolkit.grid import listed_rows
 from poolkit.labels import Labels, grades_on
 from poolkit.noise import Rankings
+from poolkit.outdated import outdated_lines
 from poolkit.pool import Pool, ties
 from poolkit.score import one_epoch
 from poolkit.stability import Judges
@@ -76,9 +77,20 @@ def provenance_lines(collection: Collection, labels: Labels | None) -> list[str]
             "No judge has graded this pool yet: run `poolkit judge DATA --dry-run` for pairs, price and time."
         ]
     settings = collection.config["judges"].get(labels.name, {})
-    if not settings:
-        return [f"collection.toml says nothing about {labels.name}."]
-    return [f"{key.replace('_', ' ')}: {value}" for key, value in settings.items()]
+    lines = [f"{key.replace('_', ' ')}: {value}" for key, value in settings.items()]
+    return [
+        *(lines or [f"collection.toml says nothing about {labels.name}."]),
+        *_outdated(collection, labels.name),
+    ]
+
+
+def _outdated(collection: Collection, name: str) -> list[str]:
+    """Grades of a judge that were given to other texts or settings than now, in words."""
+    if name not in collection.judgments:
+        return []
+    said = outdated_lines(collection.judgments[name], collection.outdated[name])
+    documents = outdated_documents(collection, collection.corpus())
+    return [*said, *(problem.text for problem in documents if problem.path.stem == name)]
 
 
 def judges_spending(collection: Collection) -> pd.DataFrame | None:

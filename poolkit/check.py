@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from poolkit.collection import Collection, opened
+from poolkit.collection import Collection, opened, outdated_documents
 from poolkit.identity import judge_from
 from poolkit.lines import Problem
 from poolkit.picture import picture_fault
@@ -46,6 +46,8 @@ def check(folder: str | Path) -> list[Problem]:
             lost = found.runs.documents[~known]
             said = f"{len(lost)} of {len(known)} documents of the runs have no text here: {listed(lost)}"
             problems.append(Problem(path, None, said, warning=bool(known.any())))
+        if not faults:
+            problems += outdated_documents(found, corpus.rows)
     return problems
 
 

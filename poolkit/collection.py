@@ -14,10 +14,13 @@ from poolkit.formats import read_jsonl
 from poolkit.labels import BEYOND, HIGHEST, LOWEST, Labels, labels_from, mapped
 from poolkit.lines import Problem, Read, unreadable
 from poolkit.loading import load_qrels, load_records, load_runs
+from poolkit.outdated import judge_now, outdated, outdated_lines, query_hashes, text_hashes
 from poolkit.parts import named_files, read_config
 from poolkit.records import newest
 from poolkit.tables import DataError, Order, Runs
 from poolkit.texts import EMPTY_CORPUS, one_of, read_corpus, read_queries
+
+Tables = dict[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Collection:
         Every line of each judge's file.
     judgments : dict of str to DataFrame
         Those of them that count: the newest of each query, document and replicate, failures included.
+    outdated : dict of str to Series
+        What has changed since each judge's grades, queries and settings compared, as `outdated.outdated` says.
     notes : list of Problem
         What is odd but readable.
     """
@@ -52,6 +57,7 @@ class Collection:
     labels: dict[str, Labels]
     records: dict[str, pd.DataFrame] = field(repr=False)
     judgments: dict[str, pd.DataFrame] = field(repr=False)
+    outdated: dict[str, pd.Series] = field(repr=False)
     notes: list[Problem] = field(repr=False)
 
     @property
@@ -82,13 +88,16 @@ class Collection:
         return EMPTY_CORPUS if path is None else read_corpus(self.folder, path).strict()
 
 
-def read_collection(folder: str | Path) -> Collection:
-    """Return the collection of a folder, or raise one DataError that names what is wrong in it."""
-    found, problems = opened(Path(folder))
+def read_collection(folder: str | Path, *, keep: bool = True) -> Collection:
+    """Return the collection of a folder, or raise one DataError that names what is wrong in it.
+
+    With `keep`, judgments that were parsed are kept as columns for the next load (`poolkit.cache`).
+    """
+    found, problems = opened(Path(folder), keep=keep)
     return Read(found, problems).strict()
 
 
-def opened(folder: Path) -> tuple[Collection | None, list[Problem]]:
+def opened(folder: Path, *, keep: bool = True) -> tuple[Collection | None, list[Problem]]:
     """Read all files but the corpus; what could not be read is in the problems."""
     if not folder.is_dir():
         return None, [
@@ -100,7 +109,7 @@ def opened(folder: Path) -> tuple[Collection | None, list[Problem]]:
     order: Order = "rank" if config["order"] == "rank" else "score"
     queries = read_queries(folder)
     runs, catalogue, unfit = load_runs(folder, order, queries.rows)
-    labels, records, judgments, said = _all_labels(folder, config)
+    labels, records, judgments, said = _all_labels(folder, config, keep)
     problems += queries.problems + unfit + said
     if queries.rows is None or runs is None or catalogue is None:
         return None, problems
@@ -108,18 +117,45 @@ def opened(folder: Path) -> tuple[Collection | None, list[Problem]]:
         if name and name not in labels:
             where = folder / "collection.toml"
             problems.append(Problem(where, None, f"labels {name!r} are named, but there is no such file"))
+    changed = _outdated(folder, config, queries.rows, judgments)
+    for name, causes in changed.items():
+        problems += _told(folder, name, judgments[name], causes)
     found = Collection(
-        folder, config, queries.rows, runs, catalogue, labels, records, judgments,
+        folder, config, queries.rows, runs, catalogue, labels, records, judgments, changed,
         [p for p in problems if p.warning],
     )  # fmt: skip
     return found, problems
 
 
-Tables = dict[str, pd.DataFrame]
+def _outdated(
+    folder: Path, config: dict[str, Any], queries: pd.DataFrame, judgments: Tables
+) -> dict[str, pd.Series]:
+    """What of queries and judges has changed since the grades; `outdated_documents` compares documents."""
+    hashes = query_hashes(queries)
+    return {
+        name: outdated(rows, hashes, judge_now(name, config["judges"].get(name), folder))
+        for name, rows in judgments.items()
+    }
+
+
+def _told(folder: Path, name: str, judgments: pd.DataFrame, causes: pd.Series) -> list[Problem]:
+    path = folder / "judgments" / f"{name}.jsonl"
+    return [Problem(path, None, said, warning=True) for said in outdated_lines(judgments, causes)]
+
+
+def outdated_documents(found: Collection, corpus: pd.DataFrame) -> list[Problem]:
+    """Grades of other document texts than now."""
+    problems = []
+    for name, rows in found.judgments.items():
+        judge = judge_now(name, found.config["judges"].get(name), found.folder)
+        here = corpus[corpus.index.isin(rows.loc[rows["text_hash"].notna(), "doc_id"])]
+        causes = outdated(rows, {}, None, text_hashes(judge, here, found.folder))
+        problems += _told(found.folder, name, rows, causes)
+    return problems
 
 
 def _all_labels(
-    folder: Path, config: dict[str, Any]
+    folder: Path, config: dict[str, Any], keep: bool
 ) -> tuple[dict[str, Labels], Tables, Tables, list[Problem]]:
     """Human labels and judges' by name, grade maps applied; each judge's records, and those that count."""
     labels: dict[str, Labels] = {}
@@ -143,7 +179,7 @@ def _all_labels(
                     continue
                 found = labels_from(read.rows, name, title=title)
             else:
-                records[name] = load_records(path)
+                records[name] = load_records(path, copy=keep)
                 if far := _beyond(path, records[name]):
                     problems += far
                     continue

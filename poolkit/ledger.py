@@ -13,6 +13,7 @@ from poolkit.collection import Collection, read_collection
 from poolkit.display import count
 from poolkit.identity import BUILT_IN, FILLED, Judge, judge_from
 from poolkit.judge import Outcome, explain, fill, forecast
+from poolkit.labels import items_of
 from poolkit.pool import Pool, pool
 from poolkit.records import no_records, read_records
 from poolkit.tables import DataError
@@ -149,10 +150,11 @@ def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
     -------
     dict
         systems, queries, depth, independent, unique, reuse; judges: a list with judged, failed, unjudged,
-        batches_waiting, calls, tokens, usd and usd_per_grade (None where a price is unknown), failed_by (kind,
-        system, query), by_day and by_system (lists of rows, as `tally` says); next: what to do now.
+        outdated (judged, of another query text or setting than now), batches_waiting, calls, tokens, usd and
+        usd_per_grade (None where a price is unknown), failed_by (kind, system, query), by_day and by_system
+        (lists of rows, as `tally` says); next: what to do now.
     """
-    collection = read_collection(folder)
+    collection = read_collection(folder, keep=False)  # a short look: the next call changes the file
     made = pool(collection.runs, depth=depth or collection.config["depth"])
     names = [n for n, labels in collection.labels.items() if not labels.human]
     judges = [_judge_status(collection, made, name) for name in names]
@@ -176,11 +178,14 @@ def _judge_status(collection: Collection, made: Pool, name: str) -> dict[str, An
         int(systems[column].head(len(made.runs.systems)).sum()) for column in ("judged", "failed")
     )
     failures = tally.failed_by(made, collection.labels[name].failed)
+    changed = judgments.loc[collection.outdated[name].ne("").loc[lambda x: x].index]
+    changed = changed[changed["replicate"].eq(0)]
     return {
         "judge": name,
         "judged": judged,
         "failed": failed,
         "unjudged": made.unique - judged - failed,
+        "outdated": int(np.isin(items_of(made.runs, changed), made.item).sum()),
         **tally.spent(records, judgments),
         "batches_waiting": len(waiting_of(collection.folder / ".cache" / name).names()),
         "failed_by": {by: pairs.to_dict() for by, pairs in failures.items()},
@@ -243,8 +248,10 @@ def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]
         return (
             f"poolkit judge {folder} --judge {chosen} --batch (batches that wait: {mine['batches_waiting']})"
         )
-    if mine["unjudged"]:
-        return f"poolkit judge {folder} --judge {chosen} (no grade yet: {count(mine['unjudged'], 'pair')})"
+    if mine["unjudged"] or mine["outdated"]:
+        why = {"no grade yet": mine["unjudged"], "a grade of another text or setting": mine["outdated"]}
+        said = "; ".join(f"{what}: {count(n, 'pair')}" for what, n in why.items() if n)
+        return f"poolkit judge {folder} --judge {chosen} ({said})"
     if mine["failed"]:
         return f"poolkit judge {folder} --judge {chosen} --retry-failed (failed: {count(mine['failed'], 'pair')})"
     return f"poolkit report {folder}"

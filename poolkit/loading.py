@@ -80,16 +80,16 @@ def load_qrels(path: Path) -> Read[pd.DataFrame]:
     return read
 
 
-def load_records(path: Path) -> pd.DataFrame:
-    """Every line of a judge's file, as `read_records` reads it."""
+def load_records(path: Path, *, copy: bool = True) -> pd.DataFrame:
+    """Every line of a judge's file, as `read_records` reads it; with `copy`, kept for the next time."""
     key = key_of("judgments", [path])
-    if copy := kept(key):
-        return copy.to_pandas()
+    if earlier := kept(key):
+        return earlier.to_pandas()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         found = read_records(path)
     for warning in said:  # of a last line that is cut off: to be said again next time
         warnings.warn(warning.message, stacklevel=2)
-    if not said:
+    if copy and not said:
         keep(key, pa.Table.from_pandas(found))
     return found

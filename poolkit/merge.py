@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from poolkit import prompt as pr
 from poolkit.collection import Collection, read_collection
 from poolkit.display import count
-from poolkit.identity import Judge, asked, judge_from, short_hash, shown
+from poolkit.identity import Judge, judge_from
+from poolkit.outdated import other_settings, query_hashes, text_hashes
 from poolkit.records import newest, read_records
 from poolkit.store import Store
 from poolkit.tables import DataError, listed
@@ -67,10 +67,8 @@ def merge_judgments(other: Path, folder: Path, *, judge: str = "", sort: bool = 
     said += ["sorted by query, document, replicate and time"] if sort else []
     if bare := int(records["text_hash"].isna().sum()):
         said.append(f"{count(bare, 'row')} without a text hash: nobody can say which text they judged")
-    if whose.prompt and whose.kind == "endpoint":
-        here = {"asked": whose.model, "prompt_hash": whose.prompt.hash, "parameters": shown(whose.parameters)}
-        if old := int((records[list(here)] != pd.Series(here)).any(axis=1).sum()):
-            said.append(f"{count(old, 'row')} of another model, prompt or parameters than {name} has now")
+    if old := int(other_settings(records, whose).sum()):
+        said.append(f"{count(old, 'row')} of another model, prompt or parameters than {name} has now")
     return said
 
 
@@ -91,11 +89,11 @@ def _refuse_other_texts(
     other: Path, records: pd.DataFrame, lines: list[tuple[int, bytes]], collection: Collection, judge: Judge
 ) -> None:
     """Refuse rows that were made of other texts than the collection's, and rows that nobody can compare."""
-    queries = {str(q): short_hash(str(text)) for q, text in collection.queries["text"].items()}
-    hashed = records[records["text_hash"].notna()]
-    documents = _text_hashes(collection, judge, hashed["doc_id"].drop_duplicates())
+    corpus = collection.corpus()
+    ids = records.loc[records["text_hash"].notna(), "doc_id"]
+    documents = text_hashes(judge, corpus.loc[corpus.index.isin(ids)], collection.folder)
     for column, file, now in (
-        ("query_hash", "queries", queries),
+        ("query_hash", "queries", query_hashes(collection.queries)),
         ("text_hash", "corpus.jsonl", documents),
     ):
         what, rows = column[:-5].replace("text", "doc"), records[records[column].notna()]
@@ -110,17 +108,6 @@ def _refuse_other_texts(
             at = rows.index[found != rows[column]]
             said = f"{listed(rows[f'{what}_id'][at].unique())} had another text when this was judged"
             _refuse(other, lines, at, f"{said}. Leave the row out, or put that text back.")
-
-
-def _text_hashes(collection: Collection, judge: Judge, ids: pd.Series) -> dict[str, str]:
-    """What is sent of each document now, as a hash."""
-    corpus = collection.corpus()
-    there = corpus.loc[ids[ids.isin(corpus.index)]]
-    pairs = there.reset_index(names="doc_id").assign(query_id="", query="")
-    pairs["image"] = [str(collection.folder / image) if image else "" for image in pairs["image"]]
-    if judge.kind != "endpoint":
-        judge = Judge(judge.name, prompt=pr.read_prompt(pr.DEFAULT))
-    return {pair.doc_id: pair.text_hash for pair in asked(judge, pairs, 0)}
 
 
 def _refuse_other_grades(

@@ -1,5 +1,6 @@
 """One collection opened for analysis: the loading that every notebook and command shares."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from poolkit.bounds import Bounds, bounds
 from poolkit.collection import Collection, read_collection
 from poolkit.display import count
 from poolkit.labels import Grades, Labels, grades_on
+from poolkit.outdated import outdated_lines
 from poolkit.pool import Pool, pool
 from poolkit.resample import query_draws
 from poolkit.score import Scores, measure, scores
@@ -54,6 +56,14 @@ class Study:
         """Titles of the two sides' labels, where there are some."""
         found = {"human": self.human, "judge": self.judge}
         return {side: labels.title for side, labels in found.items() if labels is not None}
+
+    @property
+    def outdated(self) -> list[str]:
+        """Grades of the judge that were given to another query text or setting than now, in words."""
+        if self.judge is None or self.judge.name not in self.collection.judgments:
+            return []
+        name = self.judge.name
+        return outdated_lines(self.collection.judgments[name], self.collection.outdated[name])
 
     @property
     def size(self) -> str:
@@ -217,4 +227,6 @@ def _named(collection: Collection, name: str) -> Labels:
 
 def score_table(study: Study, *, per_query: bool = False) -> pd.DataFrame:
     """Scores with their bounds as a table: one row a system; with `per_query` a system and query."""
+    for said in study.outdated:
+        warnings.warn(said, stacklevel=2)
     return study.bounds.wide(per_query=per_query).reset_index()

@@ -201,7 +201,7 @@ def test_status(folder):
     assert "pool" not in shown.splitlines()[0]
     assert "unique: 8\nreuse: 0.3846\n" in shown
     assert (
-        "judge robot: judged 7, failed 1, unjudged 0, calls 15, tokens in 1,500, tokens cached 0, "
+        "judge robot: judged 7, failed 1, unjudged 0, outdated 0, calls 15, tokens in 1,500, tokens cached 0, "
         "tokens out 150, usd 0.015, usd per grade 0.001071, batches waiting 0\n"
         "  failed by kind: unreadable 1\n"
         "  failed by system: dense 1, hybrid 1\n"
@@ -402,7 +402,10 @@ def test_a_budget_stops_and_the_rest_follows(folder, server):
     assert sum(r["usd"] for r in records(folder)) <= 3
     poolkit("judge", folder, "--judge", "server")
     assert len(records(folder)) == len(server.requests) == 8
-    assert "judge server: judged 8, failed 0, unjudged 0, calls 8" in poolkit("status", folder).stdout
+    assert (
+        "judge server: judged 8, failed 0, unjudged 0, outdated 0, calls 8"
+        in poolkit("status", folder).stdout
+    )
 
 
 def test_a_sample_and_a_replicate(folder, server):

@@ -38,7 +38,7 @@ LAYERS = [
         "replay",
         "redraw",
     ],
-    ["plan", "replies", "filling", "bulk"],
+    ["outdated", "plan", "replies", "filling", "bulk"],
     ["workers", "local", "parcels"],
     ["batch", "loading"],
     ["collection", "imports", "judge"],
