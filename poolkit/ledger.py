@@ -178,7 +178,8 @@ def _judge_status(collection: Collection, made: Pool, name: str) -> dict[str, An
         int(systems[column].head(len(made.runs.systems)).sum()) for column in ("judged", "failed")
     )
     failures = tally.failed_by(made, collection.labels[name].failed)
-    changed = judgments.loc[collection.outdated[name].ne("").loc[lambda x: x].index]
+    causes = collection.outdated[name]
+    changed = judgments.loc[causes.index[causes.ne("")], ["query_id", "doc_id", "replicate"]]
     changed = changed[changed["replicate"].eq(0)]
     return {
         "judge": name,

@@ -9,7 +9,7 @@ import pandas as pd
 
 from poolkit import prompt as pr
 from poolkit.display import count
-from poolkit.identity import BUILT_IN, FILLED, Judge, asked, judge_from, short_hash, shown
+from poolkit.identity import BUILT_IN, FILLED, FREE, Judge, asked, judge_from, short_hash, shown
 from poolkit.tables import DataError, listed
 
 CAUSES = {
@@ -17,6 +17,7 @@ CAUSES = {
     "document": "another document text",
     "judge": "another model, prompt or parameters",
 }
+COMPARED = ["query_id", "doc_id", "query_hash", "text_hash", "asked", "parameters", "prompt_hash"]
 
 
 def query_hashes(queries: pd.DataFrame) -> dict[str, str]:
@@ -69,7 +70,7 @@ def outdated(
         Of the rows that hold a grade: a key of `CAUSES`, or empty where nothing is known to have changed. What no
         row says, or what is no longer there, cannot be compared.
     """
-    rows = judgments[judgments["status"].eq("ok")]
+    rows = judgments.loc[judgments["status"].eq("ok"), COMPARED]
     found = pd.Series("", rows.index, dtype=object)
     if judge is not None:
         found[other_settings(rows, judge)] = "judge"
@@ -100,8 +101,11 @@ def outdated_lines(judgments: pd.DataFrame, causes: pd.Series) -> list[str]:
 
 def judge_now(name: str, settings: Mapping[str, Any] | None, folder: Path) -> Judge | None:
     """Judge as collection.toml describes it, or None where nothing usable does: `check` says why."""
-    if settings is None and name not in BUILT_IN:
+    settings = BUILT_IN.get(name) if settings is None else settings
+    if settings is None:
         return None
+    if settings.get("kind", "endpoint") == "endpoint":
+        settings = {**settings, "price": FREE}  # looking prices up takes longer than all the rest
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
