@@ -13,7 +13,7 @@ from poolkit.correlate import Correlation
 from poolkit.display import count, form, level
 from poolkit.factors import Matched
 from poolkit.grid import listed_rows
-from poolkit.labels import Labels, grades_on
+from poolkit.labels import Labels, grades_on, items_of
 from poolkit.noise import Rankings
 from poolkit.outdated import outdated_lines
 from poolkit.pool import Pool, ties
@@ -49,8 +49,8 @@ def judging(collection: Collection, pool: Pool, labels: Labels | None) -> tuple[
     if labels is None:
         return ("No judge", 0, 0, pool.unique)
     judged = int(grades_on(collection.runs, labels).judged[pool.item].sum())
-    failed = labels.failed.merge(pool.runs.pairs(pool.item), on=["query_id", "doc_id"])
-    return (labels.title, judged, len(failed), pool.unique)
+    failed = int(np.isin(items_of(pool.runs, labels.failed), pool.item).sum())
+    return (labels.title, judged, failed, pool.unique)
 
 
 def labels_table(collection: Collection, pool: Pool) -> pd.DataFrame:

@@ -71,10 +71,13 @@ def keep(key: str | None, table: pa.Table) -> None:
             stream.write_table(table)
         body = sink.getvalue()
         number, name = tempfile.mkstemp(dir=folder, prefix="part-")
-        with os.fdopen(number, "wb") as file:
-            file.write(hashlib.sha256(body).digest())
-            file.write(body)
-        os.replace(name, folder / f"{key}.arrow")
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(hashlib.sha256(body).digest())
+                file.write(body)
+            os.replace(name, folder / f"{key}.arrow")
+        finally:
+            Path(name).unlink(missing_ok=True)  # what could not be kept
         older = (p for p in folder.glob(f"{key.rsplit('-', 1)[0]}-*.arrow") if p.stem != key)
         for path in older:
             path.unlink(missing_ok=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import scipy.stats
+import scipy  # which loads scipy.stats, slow to import, at its first use
 
 from poolkit.labels import Labels
 

@@ -6,13 +6,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 
 from poolkit.plain import named, shortened
 
@@ -24,6 +21,16 @@ WARNING = "#d55e00"  # reversals and conflicts
 COLOURS = (
     "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#8c564b", "#56b4e9", "#882255", "#949494",
 )  # fmt: skip
+WHITEGRID = {  # seaborn's style of this name, which is slow to import for pages without a map; a test compares
+    "font.sans-serif": ["Arial", "DejaVu Sans", "Liberation Sans", "Bitstream Vera Sans", "sans-serif"],
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), ".15"),
+    **dict.fromkeys(("axes.edgecolor", "grid.color"), ".8"), "axes.grid": True, "axes.axisbelow": True,
+    "axes.linewidth": 1.25, "grid.linewidth": 1, "axes.titlesize": 12, "legend.title_fontsize": 12,
+    "lines.solid_capstyle": "round", "patch.edgecolor": "w", "patch.force_edgecolor": True,
+    "xtick.bottom": False, "ytick.left": False,
+    **{f"{a}tick.{k}": v for a in "xy" for k, v in
+       {"major.size": 6, "major.width": 1.25, "minor.size": 4, "minor.width": 1}.items()},
+}  # fmt: skip
 MARKERS = "osD^vPXhp<>d8*"  # with nine colours: 126 families before a pair comes again
 MOST_LABELS = 150  # rows beyond this make names unreadable; tables have them all
 MOST_FAMILIES = 72  # a longer legend would leave no room for the axes
@@ -37,7 +44,7 @@ def set_style() -> None:
 def style() -> Any:
     """Settings of matplotlib behind every figure; `$` and `_` in names stay what they are."""
     return {
-        **sns.axes_style("whitegrid"), **sns.plotting_context("notebook"),
+        **WHITEGRID,
         "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 110, "font.size": 10,
         "axes.labelsize": 10, "xtick.labelsize": 9, "ytick.labelsize": 9, "legend.fontsize": 8.5,
         "svg.hashsalt": "poolkit", "figure.constrained_layout.use": True, "text.parse_math": False,
@@ -141,6 +148,9 @@ def ordered(found: Iterable[object], order: Sequence[str] | None) -> list[str]:
 
 def neighbours(matrix: pd.DataFrame) -> np.ndarray:
     """Order that puts systems with like overlap together."""
+    from scipy.cluster.hierarchy import leaves_list, linkage  # slow to import, and seldom needed
+    from scipy.spatial.distance import squareform
+
     if len(matrix) < 3:
         return np.arange(len(matrix))
     distance = np.clip(1 - (matrix.to_numpy() + matrix.to_numpy().T) / 2, 0, None)

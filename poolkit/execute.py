@@ -44,7 +44,11 @@ def publish(
     executed.unlink(missing_ok=True)
     mine = papermill.inspect_notebook(str(notebook))
     own = {k: v for k, v in values.items() if k in mine}
-    with tempfile.TemporaryDirectory(prefix="poolkit-") as scratch, _quiet_kernel(scratch, out):
+    with (
+        tempfile.TemporaryDirectory(prefix="poolkit-") as scratch,
+        _quiet_kernel(scratch),
+        shared_copies(out.parent),
+    ):
         partial = Path(scratch) / notebook.name
         try:
             papermill.execute_notebook(
@@ -78,13 +82,27 @@ def _failed(said: str, notebook: Path, partial: Path, out: Path) -> Failure:
 
 
 @contextmanager
-def _quiet_kernel(scratch: str, out: Path) -> Iterator[None]:
-    """Kernels that read no personal profile, need no writable home, and share what they load."""
+def shared_copies(out: Path) -> Iterator[None]:
+    """Keep loaded files beside the reports, where nobody chose a place: no page parses what was loaded before."""
+    with _environment({"POOLKIT_CACHE": os.environ.get("POOLKIT_CACHE", str(out.resolve() / ".cache"))}):
+        yield
+
+
+@contextmanager
+def _quiet_kernel(scratch: str) -> Iterator[None]:
+    """Kernels that read no personal profile and need no writable home."""
     names = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "MPLCONFIGDIR")
-    before = {n: os.environ.get(n) for n in (*names, "POOLKIT_CACHE", "PYTHONSAFEPATH")}
-    os.environ.update({n: os.path.join(scratch, n.lower()) for n in names})
-    os.environ["PYTHONSAFEPATH"] = "1"  # else a folder named poolkit beside the data is taken for the package
-    os.environ.setdefault("POOLKIT_CACHE", str(out.resolve().parent / ".cache"))
+    own = {n: os.path.join(scratch, n.lower()) for n in names}
+    # without PYTHONSAFEPATH a folder named poolkit beside the data is taken for the package
+    with _environment({**own, "PYTHONSAFEPATH": "1"}):
+        yield
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """These variables for a while."""
+    before = {n: os.environ.get(n) for n in values}
+    os.environ.update(values)
     try:
         yield
     finally:

@@ -7,7 +7,6 @@ import joblib
 import numpy as np
 import pandas as pd
 from ir_measures import Measure
-from statsmodels.stats.proportion import proportion_confint
 
 from poolkit import states
 from poolkit.labels import Grades
@@ -144,6 +143,8 @@ def growth_orders(
     n_jobs : int, optional
         Orders are shared among so many jobs; joblib's `parallel_config` says where they run.
     """
+    from statsmodels.stats.proportion import proportion_confint  # slow to import, and seldom needed
+
     if n_orders < 1:
         raise ValueError(f"n_orders must be at least 1; got {n_orders}")
     world, notes = _world(pool, grades, measure(name))

@@ -203,14 +203,15 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 def _marks(rows: pd.DataFrame) -> np.ndarray:
     """One number for each (query, document)."""
-    query, document = (_text_marks(pa.array(rows[key])) for key in ("query_id", "doc_id"))
+    queries = _one_chunk(pa.array(rows["query_id"])).dictionary_encode()
+    query = _text_marks(queries.dictionary)[queries.indices.to_numpy()]  # few texts, many rows
+    document = _text_marks(pa.array(rows["doc_id"]))
     return (query ^ (query >> np.uint64(29))) * _ODD + document
 
 
 def _text_marks(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """One number for each text: a polynomial in its bytes, modulo 2^64."""
-    texts = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    texts = texts.cast(pa.large_string()).cast(pa.large_binary())
+    texts = _one_chunk(column).cast(pa.large_string()).cast(pa.large_binary())
     ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset :][: len(texts) + 1]
     data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[ends[0] : ends[-1]]
     length, start = np.diff(ends), ends[:-1] - ends[0]
@@ -219,3 +220,7 @@ def _text_marks(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     total = np.zeros(len(data) + 1, dtype=np.uint64)
     np.cumsum((data + np.uint64(1)) * power[place], out=total[1:])
     return total[start + length] - total[start]
+
+
+def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

@@ -155,7 +155,11 @@ def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
         (lists of rows, as `tally` says); next: what to do now.
     """
     collection = read_collection(folder, keep=False)  # a short look: the next call changes the file
-    made = pool(collection.runs, depth=depth or collection.config["depth"])
+    return status_in(collection, pool(collection.runs, depth=depth or collection.config["depth"]))
+
+
+def status_in(collection: Collection, made: Pool) -> dict[str, Any]:
+    """As `status_of`, of a collection that is open."""
     names = [n for n, labels in collection.labels.items() if not labels.human]
     judges = [_judge_status(collection, made, name) for name in names]
     return {
@@ -167,7 +171,7 @@ def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
         "unique": made.unique,
         "reuse": made.reuse,
         "judges": judges,
-        "next": _next_step(folder, collection, judges),
+        "next": _next_step(collection, judges),
     }
 
 
@@ -235,8 +239,9 @@ def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]]) -> str:
+def _next_step(collection: Collection, judges: list[dict[str, Any]]) -> str:
     """One command to run now."""
+    folder = collection.folder
     chosen = collection.judge.name if collection.judge else ""
     mine = next((j for j in judges if j["judge"] == chosen), None)
     if mine is None:

@@ -1,4 +1,7 @@
-"""Runs and labels of a folder: parsed, or taken from their copies where no byte has changed."""
+"""Runs and labels of a folder: parsed, or taken from their copies where no byte has changed.
+
+What was parsed is kept only if its files are afterwards what they were before.
+"""
 
 import warnings
 from pathlib import Path
@@ -24,7 +27,11 @@ def load_runs(
     catalogue = one_of(folder, "systems.csv")
     sources = [*(path for _, path, _ in files), *([catalogue] if catalogue else [])]
     plain = queries is not None and not any(problem for _, _, problem in files)
-    key = key_of("runs", sources, order, list(queries.index)) if plain and queries is not None else None
+
+    def now() -> str | None:
+        return key_of("runs", sources, order, list(queries.index)) if plain and queries is not None else None
+
+    key = now()
     if copy := kept(key):
         runs, notes = from_columns(copy)
         table = read_catalogue(folder, [name for name, _, _ in files]).strict()
@@ -33,7 +40,7 @@ def load_runs(
     found, problems = _coded_runs(folder, order, queries, repeats=False)
     if found[0] is None or found[0].strays:  # read again, each file by itself: that names every line
         found, problems = _coded_runs(folder, order, queries, repeats=True)
-    if found[0] is not None and all(p.warning for p in problems):
+    if found[0] is not None and all(p.warning for p in problems) and key == now():
         notes = [(str(p.path.relative_to(folder)), p.line, p.text) for p in problems]
         keep(key, to_columns(found[0], notes))
     return *found, problems
@@ -75,7 +82,7 @@ def load_qrels(path: Path) -> Read[pd.DataFrame]:
     if copy := kept(key):
         return Read(copy.to_pandas())
     read = read_qrels(path)
-    if read.rows is not None and not read.problems:
+    if read.rows is not None and not read.problems and key == key_of("qrels", [path]):
         keep(key, pa.Table.from_pandas(read.rows))
     return read
 
@@ -90,6 +97,6 @@ def load_records(path: Path, *, copy: bool = True) -> pd.DataFrame:
         found = read_records(path)
     for warning in said:  # of a last line that is cut off: to be said again next time
         warnings.warn(warning.message, stacklevel=2)
-    if copy and not said:
+    if copy and not said and key == key_of("judgments", [path]):
         keep(key, pa.Table.from_pandas(found))
     return found

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
@@ -16,6 +16,7 @@ from poolkit.disagree import CONFLICT, STRONG, Disagreements
 from poolkit.drawing import axes
 from poolkit.plain import named
 
+MANY = 1_000  # cells beyond which a map is a picture inside the SVG: shapes would take seconds and megabytes
 TURNS = (1, 2, 4, 8, 16)  # further relevant documents per query, from which a band of the map begins
 BANDS = (
     "#ffffcc",
@@ -32,9 +33,8 @@ def plot_overlap(matrix: pd.DataFrame, *, label: str, ax: Axes | None = None) ->
     order = drawing.neighbours(matrix)
     shown = matrix.iloc[order, order]
     ax = _square(ax, len(shown))
-    sns.heatmap(
-        shown, vmin=0, vmax=1, cmap="cividis", square=True, ax=ax, cbar_kws={"label": label, "shrink": 0.6}
-    )
+    bar = {"label": label, "shrink": 0.6}
+    _heatmap(shown, vmin=0, vmax=1, cmap="cividis", square=True, ax=ax, cbar_kws=bar)
     _named_sides(ax, shown.index)
     ax.set(xlabel="neighbours side by side")
     return ax
@@ -46,9 +46,8 @@ def plot_confusion(confusion: pd.DataFrame, *, left: str, right: str, ax: Axes |
     total = confusion.sum(axis=1)
     share = confusion.div(total.where(total > 0), axis=0).fillna(0.0)
     labels = confusion.map(lambda n: f"{n:,}")
-    sns.heatmap(
-        share, annot=labels, fmt="", vmin=0, vmax=1, cmap="Blues", ax=ax, cbar_kws={"label": "share of row"}
-    )
+    bar = {"label": "share of row"}
+    _heatmap(share, annot=labels, fmt="", vmin=0, vmax=1, cmap="Blues", ax=ax, cbar_kws=bar)
     ax.tick_params(axis="y", rotation=0)
     ax.set(xlabel=f"grade, {named(right)}", ylabel=f"grade, {named(left)}")
     return ax
@@ -78,7 +77,7 @@ def plot_swaps(found: Disagreements, order: Sequence[str], *, ax: Axes | None = 
     shown = swaps(found, order)
     ax = _square(ax, len(shown))
     bar = {"label": "chance that the pair stands the other way round", "shrink": 0.6}
-    sns.heatmap(shown, vmin=0, vmax=1, cmap="YlGnBu", square=True, ax=ax, cbar_kws=bar, linewidths=0.2)
+    _heatmap(shown, vmin=0, vmax=1, cmap="YlGnBu", square=True, ax=ax, cbar_kws=bar, linewidths=0.2)
     ax.grid(visible=False)
     place = {s: i for i, s in enumerate(shown.index)}
     for a, b, verdict in found.pairs[["a", "b", "verdict"]].itertuples(index=False):
@@ -107,7 +106,7 @@ def plot_certificates(found: Certificates, order: Sequence[str], *, ax: Axes | N
     frame = pd.DataFrame(matrix, index=list(order), columns=list(order))
     norm = BoundaryNorm(np.arange(-0.5, len(colours)), len(colours))
     shades = ListedColormap(colours)
-    sns.heatmap(frame, cmap=shades, norm=norm, square=True, ax=ax, cbar=False, linewidths=0.2)
+    _heatmap(frame, cmap=shades, norm=norm, square=True, ax=ax, cbar=False, linewidths=0.2)
     ax.grid(visible=False)
     _named_sides(ax, order)
     ends = [f"{low}" if low + 1 == high else f"{low} to {high - 1}" for low, high in pairwise(TURNS)]
@@ -118,6 +117,13 @@ def plot_certificates(found: Certificates, order: Sequence[str], *, ax: Axes | N
         title_fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, alignment="left",
     )  # fmt: skip
     return ax
+
+
+def _heatmap(cells: pd.DataFrame, **how: Any) -> None:
+    """Shades of seaborn, which is imported here because only maps need it, and it brings scipy.stats."""
+    import seaborn
+
+    seaborn.heatmap(cells, rasterized=cells.size > MANY, **how)
 
 
 def _square(ax: Axes | None, n: int) -> Axes:

@@ -17,7 +17,6 @@ import poolkit
 from poolkit.display import Html, missing, picture, together
 from poolkit.drawing import style
 from poolkit.grid import ROWS, table
-from poolkit.records import read_records
 from poolkit.resample import Interval
 from poolkit.study import Study
 from poolkit.tally import ledger
@@ -46,11 +45,12 @@ def figure(
     with plt.rc_context(style()):
         drawn: Any = plot(*results, **options).get_figure(root=True)
         image = io.StringIO()
-        drawn.savefig(image, format="svg", bbox_inches="tight", metadata={"Date": None})
+        drawn.savefig(image, format="svg", dpi=150, bbox_inches="tight", metadata={"Date": None})
         if out:
             folder = Path(out) / "figures"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.svg").write_text(image.getvalue(), encoding="utf-8")
+            drawn.set_layout_engine("none")  # as the first saving has laid it out
             drawn.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
             if data is not None:
                 _write_csv(data, folder / f"{name}.csv")
@@ -131,7 +131,7 @@ def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:
     facts: list[tuple[str, object]] = []
     for column, name in (("model", "model"), ("prompt_hash", "prompt hash")):
         if column in records:
-            values = sorted({str(v) for v in records[column].dropna() if str(v)})
+            values = sorted(str(v) for v in records[column].dropna().unique() if v)
             facts.append(
                 (name, ", ".join(v[:16] for v in values) if column == "prompt_hash" else ", ".join(values))
             )
@@ -144,10 +144,10 @@ def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:
 
 def _paid(study: Study) -> list[tuple[str, object]]:
     """Calls and cost of the judge's records, those replaced since too."""
-    path = study.collection.folder / "judgments" / f"{study.judge.name}.jsonl" if study.judge else None
-    if path is None or not path.exists():
+    records = study.collection.records.get(study.judge.name) if study.judge else None
+    if records is None:
         return []
-    spent = ledger(read_records(path))
+    spent = ledger(records)
     calls = int(spent["calls"].sum())
     if not calls:
         return [("calls", "none recorded: not judged through an endpoint")]
@@ -175,7 +175,10 @@ def fingerprints(folder: Path) -> dict[str, str]:
 def _hash(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        digest.update(path.name.encode() + b"\0")
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
     return digest.hexdigest()[:8]
 
 

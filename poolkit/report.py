@@ -10,7 +10,7 @@ from typing import Any
 import joblib
 import papermill
 
-from poolkit.execute import ROOT, publish
+from poolkit.execute import ROOT, publish, shared_copies
 from poolkit.index import Failure, Page, write_contents, write_index
 from poolkit.parameters import typed
 from poolkit.parts import read_config
@@ -89,8 +89,9 @@ def report(
     if not paths:
         raise DataError(f"no notebooks in {notebooks}; run from a checkout of poolkit or name their folder")
     chosen = {k: given[k] for k in ("depth", "human", "judge", "measures") if k in given}
-    for folder in folders:
-        open_study(folder, **chosen)  # what is wrong is said once, before any old page goes
+    with shared_copies(out):
+        for folder in folders:
+            open_study(folder, **chosen)  # what is wrong is said once, before any old page goes
     reports = [_of(folder, out, paths, given) for folder in folders]
     if len(folders) > 1:
         reports.append(_across(folders, out, paths[0], given))

@@ -10,7 +10,7 @@ from poolkit import analyse
 from poolkit.boards import drops
 from poolkit.display import Html, answer, cell, count, form, percent, with_interval
 from poolkit.glossary import meaning
-from poolkit.ledger import status_of
+from poolkit.ledger import status_in
 from poolkit.study import Study
 
 COST = ("systems", "families", "queries", "depth", "independent", "pool", "reuse", "cost_factor")
@@ -146,7 +146,7 @@ def next_steps(studies: Sequence[Study]) -> list[str]:
 def _command(study: Study) -> str:
     """Next action, with DATA in place of the folder: pages name no path of the machine they were made on."""
     folder = study.collection.folder
-    step = str(status_of(folder, depth=study.depth)["next"])
+    step = str(status_in(study.collection, study.pool)["next"])
     if step.startswith("poolkit report"):
         return "nothing; every pooled pair has been judged"
     return re.sub(rf"^(poolkit \w+) {re.escape(str(folder))}", r"\1 DATA", step)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import scipy.stats
+import scipy  # which loads scipy.stats, slow to import, at its first use
 
 from poolkit.compare import settled
 from poolkit.resample import ONE_QUERY, difference_bounds, drawn_means

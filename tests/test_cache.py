@@ -57,6 +57,15 @@ def test_nowhere_to_keep_is_no_error(source, monkeypatch):
     assert cache.key_of("runs", [source]) is None
 
 
+def test_what_cannot_be_kept_leaves_nothing_behind(source, monkeypatch):
+    def full(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", full)
+    cache.keep(cache.key_of("runs", [source]), TABLE)
+    assert list(cache.cache_folder().iterdir()) == []
+
+
 def test_beside_the_reports_of_the_working_directory(tmp_path, monkeypatch):
     monkeypatch.delenv("POOLKIT_CACHE")
     monkeypatch.chdir(tmp_path)

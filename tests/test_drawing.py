@@ -32,6 +32,18 @@ def seen(colour):
     return np.clip(np.array(matrix) @ mpl.colors.to_rgb(colour), 0, 1)
 
 
+def test_the_style_is_that_of_seaborn():
+    import seaborn
+
+    theirs = {**seaborn.axes_style("whitegrid"), **seaborn.plotting_context("notebook")}
+    del theirs["image.cmap"]  # every map names its own
+    with plt.rc_context(theirs | drawing.style()):
+        wanted = dict(mpl.rcParams)
+    mpl.rcdefaults()
+    with plt.rc_context(drawing.style()):
+        assert dict(mpl.rcParams) == wanted
+
+
 def test_families_keep_their_look_in_order_of_first_appearance():
     styles = drawing.family_styles({"a": "x", "b": "y", "c": "x"})
     assert list(styles) == ["x", "y"]

@@ -55,6 +55,35 @@ def test_every_change_is_seen(folder):
         read_collection(folder)
 
 
+@pytest.mark.parametrize(
+    ("reader", "path", "old", "new"),
+    [
+        ("read_rankings", "runs/bm25.run", "q1 Q0 d1 1 -1", "q1 Q0 d1 1 -9"),
+        ("read_qrels", "qrels/author.qrels", "q1 0 d1 2", "q1 0 d1 1"),
+        ("read_records", "judgments/robot.jsonl", '"d1", "relevance": 2', '"d1", "relevance": 1'),
+    ],
+)
+def test_a_file_that_changes_while_it_is_read_is_not_kept(folder, monkeypatch, reader, path, old, new):
+    read, file = getattr(loading, reader), folder / path
+    before = file.read_text()
+    assert old in before
+
+    def slowly(*given, **options):
+        file.write_text(before.replace(old, new))
+        return read(*given, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loading, reader, slowly)
+        read_collection(folder)  # named for what it was, parsed as it is now
+    file.write_text(before)
+    again = read_collection(folder)
+    monkeypatch.setenv("POOLKIT_CACHE", "")
+    fresh = read_collection(folder)
+    assert again.runs.frame().equals(fresh.runs.frame())
+    for name, labels in fresh.labels.items():
+        pd.testing.assert_frame_equal(again.labels[name].relevance, labels.relevance)
+
+
 def test_a_document_twice_is_named_with_its_lines_whatever_its_query(folder):
     run = folder / "runs" / "bm25.run"
     rows = run.read_text()

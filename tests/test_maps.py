@@ -1,5 +1,6 @@
 """Maps: every cell is the number of its pair, whatever the order of the systems."""
 
+import io
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -48,6 +49,18 @@ def test_confusion(small):
 def test_a_grade_that_no_one_gave_is_no_share(small):
     ax = show(maps.plot_confusion(small.confusion * 0, left="a", right="b"))
     assert not np.asarray(ax.collections[0].get_array()).any()
+
+
+@pytest.mark.parametrize(("n", "pictures"), [(10, 0), (40, 1)])
+def test_a_large_map_is_one_picture_in_the_svg(n, pictures):
+    names = [f"s{i}" for i in range(n)]
+    ax = maps.plot_overlap(pd.DataFrame(np.eye(n), names, names), label="")
+    bar = ax.collections[0].colorbar.solids
+    bar.set_visible(False)
+    file = io.StringIO()
+    ax.figure.savefig(file, format="svg")
+    assert file.getvalue().count("<image") == pictures
+    assert ax.collections[0].get_array().shape == (n, n)
 
 
 ORDER = ["bm25", "dense", "hybrid"]

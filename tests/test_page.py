@@ -140,6 +140,14 @@ def test_provenance_names_everything_but_the_machine(study, tmp_path):
         assert path not in text
 
 
+def test_provenance_counts_what_was_paid_without_reading_again(study):
+    (study.collection.folder / "judgments" / "robot.jsonl").write_text("not read")
+    spent = study.collection.records["robot"].assign(calls=2, usd=0.5)
+    paid = dataclasses.replace(study.collection, records={"robot": spent})
+    text = provenance(dataclasses.replace(study, collection=paid)).text
+    assert f"calls\t{2 * len(spent)}\ncost\t${0.5 * len(spent):.2f}" in text
+
+
 def test_provenance_without_judge_or_with_people_as_the_judge(study):
     alone = dataclasses.replace(study, judge=None)
     assert "\njudge\t" not in provenance(alone).text

@@ -318,6 +318,18 @@ def test_a_collection_that_cannot_be_read_is_said_once(place):
     assert not (place / "reports").exists()
 
 
+@pytest.mark.parametrize("chosen", [None, "", "elsewhere"])
+def test_what_is_loaded_first_serves_all_pages(place, monkeypatch, chosen):
+    small(place / "notebooks", "01-where", "import os\nprint('at', os.environ['POOLKIT_CACHE'], 'end')")
+    monkeypatch.delenv("POOLKIT_CACHE") if chosen is None else monkeypatch.setenv("POOLKIT_CACHE", chosen)
+    seen = []
+    monkeypatch.setattr("poolkit.report.open_study", lambda *a, **o: seen.append(os.environ["POOLKIT_CACHE"]))
+    run(place)
+    assert seen == [str(place / "reports" / ".cache") if chosen is None else chosen]
+    assert f"at {seen[0]} end" in (place / "reports" / "toy" / "01-where.html").read_text(encoding="utf-8")
+    assert os.environ.get("POOLKIT_CACHE") == chosen
+
+
 def test_known_parameters():
     known = known_parameters()
     assert known["depth"] == "int"

@@ -143,7 +143,7 @@ def test_the_sentence_of_the_toy_world(table):
 )  # fmt: skip
 @pytest.mark.parametrize("place", [".", "p", "judge", "/home/someone/a (b)+/demo"])
 def test_next_steps_name_no_folder(studies, monkeypatch, step, shown, place):
-    monkeypatch.setattr(summary, "status_of", lambda folder, depth: {"next": step.format(folder)})
+    monkeypatch.setattr(summary, "status_in", lambda found, pool: {"next": step.format(found.folder)})
     moved = dataclasses.replace(studies[0].collection, folder=type(studies[0].collection.folder)(place))
     assert summary.next_steps([dataclasses.replace(studies[0], collection=moved)]) == [f"toy: next, {shown}"]
 
