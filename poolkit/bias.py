@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import joblib
 import numpy as np
 import pandas as pd
 from ir_measures import Measure
@@ -11,7 +12,7 @@ from ir_measures import Measure
 from poolkit.compare import order_signs
 from poolkit.labels import Grades
 from poolkit.pool import Pool
-from poolkit.regrade import all_labels
+from poolkit.regrade import State, all_labels
 from poolkit.score import is_native, measure
 from poolkit.tables import listed
 
@@ -65,7 +66,7 @@ class LeftOut:
 
 def leave_out(
     pool: Pool, grades: Grades, families: Mapping[str, str], measures: Sequence[str | Measure], *,
-    by: Literal["family", "system"] = "family", near_tie: float = 0.001,
+    by: Literal["family", "system"] = "family", near_tie: float = 0.001, n_jobs: int | None = None,
 ) -> LeftOut:  # fmt: skip
     """Flips, penalties and repair when each group of systems is left out of the pool in turn.
 
@@ -82,6 +83,8 @@ def leave_out(
         Leave out whole families, or one system at a time.
     near_tie : float
         A flipped pair closer than this, with or without the group, is a near-tie.
+    n_jobs : int, optional
+        Groups are shared among so many jobs; joblib's `parallel_config` says where they run.
 
     Returns
     -------
@@ -141,11 +144,13 @@ def leave_out(
     sole = _sole(pool.member, [titles.index(n) for n in names], len(titles))
     before_all = full.means() if possible else {str(m): np.full(len(systems), np.nan) for m in native}
     means: dict[str, dict[str, np.ndarray]] = {m: {} for m in before_all}
-    for g, title in enumerate(titles if possible else []):
-        own, unique = names == title, pool.item[sole[g]]
-        without = full.regraded(unique, keep=False, own=own)
-        repaired = without.regraded(unique, keep=True, own=own)
-        after_all, repaired_all = without.means(), repaired.means()
+    left = titles if possible else []
+    tasks = [(names == title, pool.item[sole[g]]) for g, title in enumerate(left)]
+    size = max(1, -(-len(tasks) // joblib.effective_n_jobs(n_jobs)))
+    shares = (tasks[at : at + size] for at in range(0, len(tasks), size))
+    done = joblib.Parallel(n_jobs=n_jobs)(joblib.delayed(_without)(full, share) for share in shares)
+    changes = [change for share in done for change in share]
+    for title, (own, unique), (after_all, repaired_all, holes) in zip(left, tasks, changes, strict=True):
         counts = [own.sum(), len(unique), grades.judged[unique].sum(), (grades.relevance[unique] > 0).sum()]
         groups.append((title, *map(int, counts)))
         for m in native:
@@ -153,8 +158,8 @@ def leave_out(
             before, after, mended = before_all[key], after_all[key], repaired_all[key]
             penalty, means[key][title] = before - after, after
             columns = (x[own] for x in (np.array(systems, dtype=object), before, after, penalty))
-            holes = (without.unjudged(m)[own], full.unjudged(m)[own])
-            penalties += [(title, key, *row) for row in zip(*columns, *holes, strict=True)]
+            unjudged = (holes[key][own], full.unjudged(m)[own])
+            penalties += [(title, key, *row) for row in zip(*columns, *unjudged, strict=True)]
             pairs = [
                 (title, key, systems[a], systems[b], before[a] - before[b], after[a] - after[b],
                  min(before[a] - before[b], after[b] - after[a]) < near_tie, own[a], own[b])
@@ -179,6 +184,20 @@ def leave_out(
         pd.DataFrame(before_all, index=index), {m: pd.DataFrame(c, index=index) for m, c in means.items()},
         tuple(notes),
     )  # fmt: skip
+
+
+Change = tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]
+
+
+def _without(full: State, groups: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[Change]:
+    """By measure, for each group of own systems and items: means without it, means repaired, shares of holes."""
+    found = []
+    for own, unique in groups:
+        without = full.regraded(unique, keep=False, own=own)
+        repaired = without.regraded(unique, keep=True, own=own)
+        holes = {str(m): without.unjudged(m) for m in full.measures}
+        found.append((without.means(), repaired.means(), holes))
+    return found
 
 
 def _sole(member: np.ndarray, group: list[int], n_groups: int) -> np.ndarray:

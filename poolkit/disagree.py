@@ -91,7 +91,7 @@ class Disagreements:
 
 def disagree(
     human: Scores, judge: Scores, measure: str | Measure, *, draws: np.ndarray, level: float = 0.05,
-    correction: Literal["holm"] | None = None, near_tie: float = 0.001,
+    correction: Literal["holm"] | None = None, near_tie: float = 0.001, n_jobs: int | None = None,
 ) -> Disagreements:  # fmt: skip
     """Which pairs of systems human and judge order differently, and whether human queries can tell.
 
@@ -107,6 +107,8 @@ def disagree(
     correction : {None, "holm"}
         Holm's, over all pairs, on either side by itself.
     near_tie : float
+    n_jobs : int, optional
+        Pairs are shared among so many jobs; joblib's `parallel_config` says where they run.
 
     Notes
     -----
@@ -130,8 +132,8 @@ def disagree(
     for side, table in sides.items():
         drawn = mean_draws(table.to_numpy(), draws)
         kept[side] = pd.DataFrame(drawn, columns=systems)
-        low, high = difference_bounds(drawn, level=1 - 2 * level)
-        columns = {"low": low[a, b], "high": high[a, b], "p": share_above(drawn)[a, b]}
+        low, high = difference_bounds(drawn, level=1 - 2 * level, n_jobs=n_jobs)
+        columns = {"low": low[a, b], "high": high[a, b], "p": share_above(drawn, n_jobs=n_jobs)[a, b]}
         for key, values in columns.items():
             pairs[f"{side}_{key}"] = np.full(len(a), np.nan) if one_query else values
     pairs["verdict"] = _verdicts(pairs, level=level, correction=correction)

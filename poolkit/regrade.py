@@ -17,7 +17,10 @@ class State:
 
     Attributes
     ----------
-    pool : Pool
+    depth : int
+        Of the pool.
+    query_of : ndarray, shape (n_items,)
+        Query position of each item.
     grades : Grades
         All labels.
     measures : sequence of Measure
@@ -33,7 +36,8 @@ class State:
         Documents in the top 1, 2, .. ranks over all queries, and those without a label.
     """
 
-    pool: Pool
+    depth: int
+    query_of: np.ndarray
     grades: Grades
     measures: Sequence[Measure]
     item: np.ndarray
@@ -57,10 +61,10 @@ class State:
         relevance, judged = self.relevance.copy(), self.judged.copy()
         grade = self.grades.relevance[items]
         relevance[items], judged[items] = (grade, self.grades.judged[items]) if keep else (0, False)
-        query = self.pool.runs.query_of[items]
+        query = self.query_of[items]
         moved = grade_counts(query, grade, n_queries=len(self.grades.has), top=self.grades.top)
         moved = moved[self.grades.has]
-        again = own if self.item.shape[2] <= self.pool.depth else np.ones_like(own)
+        again = own if self.item.shape[2] <= self.depth else np.ones_like(own)
         above, holes = {m: v.copy() for m, v in self.above.items()}, self.holes.copy()
         item = self.item[again]
         for m, new in numerators(item, relevance, judged, self.measures).items():
@@ -85,7 +89,19 @@ def all_labels(pool: Pool, grades: Grades, measures: Sequence[Measure]) -> State
     there = np.count_nonzero(item < pool.runs.n_items, axis=1).cumsum(axis=1)
     counts = label_counts(pool.runs, grades)[grades.has]
     holes = _holes(item, grades.judged)
-    return State(pool, grades, measures, item, relevance, grades.judged, counts, above, there, holes)
+    return State(
+        pool.depth,
+        pool.runs.query_of,
+        grades,
+        measures,
+        item,
+        relevance,
+        grades.judged,
+        counts,
+        above,
+        there,
+        holes,
+    )
 
 
 def _holes(item: np.ndarray, judged: np.ndarray) -> np.ndarray:

@@ -1,7 +1,10 @@
 """A statistic over resampled queries: draws, and intervals that keep them."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import joblib
 import numpy as np
 
 
@@ -99,12 +102,14 @@ def draw_bounds(drawn: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray
     return low, high
 
 
-def share_above(draws: np.ndarray) -> np.ndarray:
+def share_above(draws: np.ndarray, *, n_jobs: int | None = None) -> np.ndarray:
     """Share of resamples in which one system is above another; ties count half.
 
     Parameters
     ----------
     draws : ndarray, shape (n_resamples, systems)
+    n_jobs : int, optional
+        Pairs are shared among so many jobs; joblib's `parallel_config` says where they run.
 
     Returns
     -------
@@ -116,24 +121,29 @@ def share_above(draws: np.ndarray) -> np.ndarray:
     Float noise (beyond 12 decimals) is removed first: equal systems are tied in every draw.
     """
     by_system = np.ascontiguousarray(np.round(draws, 12).T)
-    n, resamples = by_system.shape
-    share = np.full((n, n), 0.5)
-    for a in range(n - 1):
-        rest = by_system[a + 1 :]
-        above = (by_system[a] > rest).sum(axis=1)
-        tied = (by_system[a] == rest).sum(axis=1)
-        share[a, a + 1 :] = (above + tied / 2) / resamples
-        share[a + 1 :, a] = 1 - share[a, a + 1 :]
+    share = np.full((len(by_system), len(by_system)), 0.5)
+    for a, above in _with_later(by_system, _above, n_jobs):
+        share[a, a + 1 :], share[a + 1 :, a] = above, 1 - above
     return share
 
 
-def difference_bounds(draws: np.ndarray, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+def _above(one: np.ndarray, rest: np.ndarray) -> np.ndarray:
+    """Share of resamples in which one system is above each of others."""
+    higher, tied = (one > rest).sum(axis=1), (one == rest).sum(axis=1)
+    return np.asarray((higher + tied / 2) / len(one))
+
+
+def difference_bounds(
+    draws: np.ndarray, *, level: float = 0.95, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Percentile interval of every difference of two systems' means, row minus column.
 
     Parameters
     ----------
     draws : ndarray, shape (n_resamples, systems)
     level : float
+    n_jobs : int, optional
+        As in `share_above`.
 
     Returns
     -------
@@ -142,14 +152,36 @@ def difference_bounds(draws: np.ndarray, *, level: float = 0.95) -> tuple[np.nda
     """
     check_level(level)
     by_system = np.ascontiguousarray(draws.T)
-    n, resamples = by_system.shape
-    place = (resamples - 1) * np.array([(1 - level) / 2, (1 + level) / 2])
-    under = np.floor(place).astype(int)
-    over, part = np.minimum(under + 1, resamples - 1), place - under
-    low, high = np.zeros((2, n, n))
-    for a in range(n - 1):
-        ordered = np.sort(by_system[a] - by_system[a + 1 :], axis=1)  # a full sort beats four partitions
-        ends = ordered[:, under] + part * (ordered[:, over] - ordered[:, under])
+    low, high = np.zeros((2, len(by_system), len(by_system)))
+    for a, ends in _with_later(by_system, _ends, n_jobs, level):
         low[a, a + 1 :], high[a, a + 1 :] = ends.T
         low[a + 1 :, a], high[a + 1 :, a] = -ends.T[::-1]
     return low, high
+
+
+def _ends(one: np.ndarray, rest: np.ndarray, level: float) -> np.ndarray:
+    """Interval's ends of the difference of one system and each of others, shape (others, 2)."""
+    place = (len(one) - 1) * np.array([(1 - level) / 2, (1 + level) / 2])
+    under = np.floor(place).astype(int)
+    over, part = np.minimum(under + 1, len(one) - 1), place - under
+    ordered = np.sort(one - rest, axis=1)  # a full sort beats four partitions
+    return np.asarray(ordered[:, under] + part * (ordered[:, over] - ordered[:, under]))
+
+
+def _with_later(
+    by_system: np.ndarray, compare: Callable[..., np.ndarray], n_jobs: int | None, *options: Any
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Position of each system but the last, and its comparison with those after it."""
+    rows, jobs = range(len(by_system) - 1), joblib.effective_n_jobs(n_jobs)
+    shares = [rows[k::jobs] for k in range(min(jobs, len(rows)))]  # in turn, as later rows have fewer pairs
+    done = joblib.Parallel(n_jobs=n_jobs)(
+        joblib.delayed(_compared)(by_system, share, compare, options) for share in shares
+    )
+    for share, found in zip(shares, done, strict=True):
+        yield from zip(share, found, strict=True)
+
+
+def _compared(
+    by_system: np.ndarray, share: range, compare: Callable[..., np.ndarray], options: tuple[Any, ...]
+) -> list[np.ndarray]:
+    return [compare(by_system[a], by_system[a + 1 :], *options) for a in share]

@@ -60,7 +60,9 @@ class Versus:
         return min(inside)[::-1] if inside else None
 
 
-def versus(scores: Scores, measure: str, *, draws: np.ndarray, margin: float = NEAR_TIE) -> Versus:
+def versus(
+    scores: Scores, measure: str, *, draws: np.ndarray, margin: float = NEAR_TIE, n_jobs: int | None = None
+) -> Versus:
     """Win, tie or inconclusive for every two systems, and the queries that would tell them apart.
 
     Parameters
@@ -71,6 +73,8 @@ def versus(scores: Scores, measure: str, *, draws: np.ndarray, margin: float = N
         From `query_draws`, over the queries of `scores`.
     margin : float
         Differences up to this are near-ties.
+    n_jobs : int, optional
+        Pairs are shared among so many jobs; joblib's `parallel_config` says where they run.
 
     Notes
     -----
@@ -90,7 +94,7 @@ def versus(scores: Scores, measure: str, *, draws: np.ndarray, margin: float = N
     drawn, nothing = drawn_means(values, draws), np.full(len(a), np.nan)
     low = high = deviation = nothing
     if len(drawn):
-        low, high = (settled(x[a, b]) for x in difference_bounds(drawn, level=LEVEL))
+        low, high = (settled(x[a, b]) for x in difference_bounds(drawn, level=LEVEL, n_jobs=n_jobs))
         deviation = np.concatenate(
             [np.empty(0), *((values[i] - values[order[n + 1 :]]).std(axis=1, ddof=1)
                             for n, i in enumerate(order[:-1]))]

@@ -6,11 +6,15 @@ import pandas as pd
 import pytest
 from worlds import dense
 
+from poolkit.bias import leave_out
+from poolkit.disagree import disagree
 from poolkit.growth import growth_orders
 from poolkit.labels import grades_on
 from poolkit.noise import noise_through
 from poolkit.pool import pool
+from poolkit.resample import query_draws
 from poolkit.score import query_blocks, scores
+from poolkit.versus import versus
 
 MEASURES = ["nDCG@5", "AP@4", "P@3", "R@5", "RR", "Judged@5"]
 SHAKY = pd.DataFrame([[0.8, 0.1, 0.1], [0.2, 0.6, 0.2], [0.1, 0.2, 0.7]])
@@ -28,12 +32,29 @@ def heavy(runs, grades, n_jobs):
     rng = np.random.default_rng(4)
     orders = growth_orders(pool(runs, depth=12), grades, "AP@4", n_orders=7, rng=rng, n_jobs=n_jobs)
     noise = noise_through(runs, grades, SHAKY, "nDCG@5", n_worlds=9, rng=rng, n_jobs=n_jobs)
-    return [*(found.values[m] for m in found.measures), orders.taus, orders.fragile.to_numpy(), noise.means]
+    families = {s: s[-1] in "135" for s in runs.systems}
+    left = [
+        leave_out(pool(runs, depth=12), grades, families, MEASURES[:4], by=by, n_jobs=n_jobs)
+        for by in ("family", "system")
+    ]
+    draws = query_draws(len(found.queries), n_resamples=50, rng=rng)
+    pairs = versus(found, "AP@4", draws=draws, n_jobs=n_jobs).pairs
+    both = disagree(found, found, "nDCG@5", draws=draws, n_jobs=n_jobs).pairs
+    tables = [
+        orders.fragile,
+        *(t for x in left for t in (x.groups, x.effects, x.flips, x.penalties)),
+        pairs,
+        both,
+    ]
+    return [*(found.values[m] for m in found.measures), orders.taus, noise.means, *tables]
 
 
 def same(left, right):
     for one, two in zip(left, right, strict=True):
-        assert np.array_equal(one, two, equal_nan=one.dtype != object)
+        if isinstance(one, pd.DataFrame):
+            pd.testing.assert_frame_equal(one, two, check_exact=True)
+        else:
+            assert np.array_equal(one, two, equal_nan=True)
 
 
 @pytest.mark.parametrize("n_jobs", [2, 3])
