@@ -13,7 +13,7 @@ from poolkit.correlate import Correlation
 from poolkit.display import count, form, level
 from poolkit.factors import Matched
 from poolkit.grid import listed_rows
-from poolkit.labels import Labels, grades_on, items_of
+from poolkit.labels import Labels, items_of
 from poolkit.noise import Rankings
 from poolkit.outdated import outdated_lines
 from poolkit.pool import Pool, ties
@@ -48,7 +48,7 @@ def judging(collection: Collection, pool: Pool, labels: Labels | None) -> tuple[
     """Title, judged, failed and pooled pairs of a judge; nothing judged where there is none."""
     if labels is None:
         return ("No judge", 0, 0, pool.unique)
-    judged = int(grades_on(collection.runs, labels).judged[pool.item].sum())
+    judged = int(collection.grades(labels).judged[pool.item].sum())
     failed = int(np.isin(items_of(pool.runs, labels.failed), pool.item).sum())
     return (labels.title, judged, failed, pool.unique)
 
@@ -58,7 +58,7 @@ def labels_table(collection: Collection, pool: Pool) -> pd.DataFrame:
     rows = []
     for name, labels in collection.labels.items():
         _, judged, failed, unique = judging(collection, pool, labels)
-        grades = grades_on(collection.runs, labels)
+        grades = collection.grades(labels)
         on = pool.item[grades.judged[pool.item]]
         values, counts = np.unique(grades.relevance[on], return_counts=True)
         shares = {f"grade {v}": c / max(1, len(on)) for v, c in zip(values, counts, strict=True)}

@@ -5,13 +5,14 @@ Everything but queries and runs may be absent. One walk over the folder serves t
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from poolkit.formats import read_jsonl
-from poolkit.labels import BEYOND, HIGHEST, LOWEST, Labels, labels_from, mapped
+from poolkit.labels import BEYOND, HIGHEST, LOWEST, Grades, Labels, grades_on, labels_from, mapped
 from poolkit.lines import Problem, Read, unreadable
 from poolkit.loading import load_qrels, load_records, load_runs
 from poolkit.outdated import judge_now, outdated, outdated_lines, query_hashes, text_hashes
@@ -81,6 +82,18 @@ class Collection:
             return self.labels.get(named)
         kind = [x for x in self.labels.values() if x.human == human]
         return max(kind, key=lambda x: len(x.relevance), default=None)
+
+    def grades(self, labels: Labels) -> Grades:
+        """Labels laid on the runs, which is done once for each."""
+        known, grades = self._laid.get(labels.name, (None, None))
+        if grades is None or known is not labels:
+            grades = grades_on(self.runs, labels)
+            self._laid[labels.name] = (labels, grades)
+        return grades
+
+    @cached_property
+    def _laid(self) -> dict[str, tuple[Labels, Grades]]:
+        return {}
 
     def corpus(self) -> pd.DataFrame:
         """Documents by doc_id: title, text, image; empty where the collection has no texts."""

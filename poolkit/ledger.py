@@ -160,8 +160,7 @@ def status_of(folder: Path, *, depth: int = 0) -> dict[str, Any]:
 
 def status_in(collection: Collection, made: Pool) -> dict[str, Any]:
     """As `status_of`, of a collection that is open."""
-    names = [n for n, labels in collection.labels.items() if not labels.human]
-    judges = [_judge_status(collection, made, name) for name in names]
+    judges = [_judge_status(collection, made, n) for n, found in collection.labels.items() if not found.human]
     return {
         "collection": collection.config["name"],
         "systems": len(collection.runs.systems),
@@ -171,7 +170,7 @@ def status_in(collection: Collection, made: Pool) -> dict[str, Any]:
         "unique": made.unique,
         "reuse": made.reuse,
         "judges": judges,
-        "next": _next_step(collection, judges),
+        "next": _next_step(collection.folder, collection, judges),
     }
 
 
@@ -182,9 +181,8 @@ def _judge_status(collection: Collection, made: Pool, name: str) -> dict[str, An
         int(systems[column].head(len(made.runs.systems)).sum()) for column in ("judged", "failed")
     )
     failures = tally.failed_by(made, collection.labels[name].failed)
-    causes = collection.outdated[name]
-    changed = judgments.loc[causes.index[causes.ne("")], ["query_id", "doc_id", "replicate"]]
-    changed = changed[changed["replicate"].eq(0)]
+    now_other = collection.outdated[name][lambda cause: cause.ne("")].index
+    changed = judgments.loc[now_other].query("replicate == 0")
     return {
         "judge": name,
         "judged": judged,
@@ -239,9 +237,8 @@ def _shown(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _next_step(collection: Collection, judges: list[dict[str, Any]]) -> str:
+def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]]) -> str:
     """One command to run now."""
-    folder = collection.folder
     chosen = collection.judge.name if collection.judge else ""
     mine = next((j for j in judges if j["judge"] == chosen), None)
     if mine is None:

@@ -80,10 +80,10 @@ def plot_swaps(found: Disagreements, order: Sequence[str], *, ax: Axes | None = 
     _heatmap(shown, vmin=0, vmax=1, cmap="YlGnBu", square=True, ax=ax, cbar_kws=bar, linewidths=0.2)
     ax.grid(visible=False)
     place = {s: i for i, s in enumerate(shown.index)}
-    for a, b, verdict in found.pairs[["a", "b", "verdict"]].itertuples(index=False):
-        if verdict in (CONFLICT, STRONG):
-            one, two = sorted((place[a], place[b]))
-            ax.plot([two + 0.5, one + 0.5], [one + 0.5, two + 0.5], "x", color=drawing.WARNING, ms=5)
+    conflicts = found.pairs[found.pairs["verdict"].isin([CONFLICT, STRONG])]
+    ends = np.array([[place[a], place[b]] for a, b in zip(conflicts["a"], conflicts["b"], strict=True)])
+    one, two = np.sort(ends.reshape(-1, 2), axis=1).T + 0.5
+    ax.plot([*two, *one], [*one, *two], "x", color=drawing.WARNING, ms=5)
     _named_sides(ax, shown.index)
     ax.set(xlabel=f"above the diagonal: {named(found.human)}; below: {named(found.judge)}")
     return ax
@@ -123,6 +123,8 @@ def _heatmap(cells: pd.DataFrame, **how: Any) -> None:
     """Shades of seaborn, which is imported here because only maps need it, and it brings scipy.stats."""
     import seaborn
 
+    if how.get("square"):  # whose sides are named by us: seaborn would draw all names to see if they overlap
+        how |= {"xticklabels": False, "yticklabels": False}
     seaborn.heatmap(cells, rasterized=cells.size > MANY, **how)
 
 

@@ -29,8 +29,10 @@ def aligned(left: pd.DataFrame, right: pd.DataFrame) -> tuple[pd.DataFrame, pd.D
     DataError
         When no query, or no system, is on both sides.
     """
-    queries = [q for q in left.columns if q in set(right.columns)]
-    systems = [s for s in left.index if s in set(right.index)]
+    queries, systems = (
+        [name for name in one if name in other]
+        for one, other in ((left.columns, set(right.columns)), (left.index, set(right.index)))
+    )
     for what, found, sides in (
         ("query", queries, (left.columns, right.columns)),
         ("system", systems, (left.index, right.index)),

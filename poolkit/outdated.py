@@ -78,8 +78,9 @@ def outdated(
         "document": ("text_hash", "doc_id", documents or {}),
         "query": ("query_hash", "query_id", queries),
     }.items():
-        here = rows[ids].map(now)
-        found[here.notna() & rows[column].notna() & here.ne(rows[column])] = cause
+        said = rows[rows[column].notna()] if now else rows[:0]
+        here = said[ids].map(now)
+        found[said.index[here.notna() & here.ne(said[column])]] = cause
     return found
 
 

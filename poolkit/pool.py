@@ -224,7 +224,7 @@ def rank_biased_overlap(pool: Pool, *, persistence: float = 0.9) -> pd.DataFrame
     values = np.empty((len(runs.systems), len(runs.systems)))
     for s in range(len(runs.systems)):
         found = item[s][item[s] < runs.n_items]
-        values[s] = tail[np.maximum(rank[:, found], rank[s, found])].sum(axis=1) / scale
+        values[s, s:] = values[s:, s] = tail[np.maximum(rank[s:, found], rank[s, found])].sum(axis=1) / scale
     return pd.DataFrame(values, index=list(runs.systems), columns=list(runs.systems))
 
 

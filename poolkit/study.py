@@ -13,7 +13,7 @@ import poolkit
 from poolkit.bounds import Bounds, bounds
 from poolkit.collection import Collection, read_collection
 from poolkit.display import count
-from poolkit.labels import Grades, Labels, grades_on
+from poolkit.labels import Grades, Labels
 from poolkit.outdated import outdated_lines
 from poolkit.pool import Pool, pool
 from poolkit.resample import query_draws
@@ -81,12 +81,12 @@ class Study:
     @cached_property
     def human_grades(self) -> Grades | None:
         """Human labels on the runs."""
-        return None if self.human is None else grades_on(self.collection.runs, self.human)
+        return None if self.human is None else self.collection.grades(self.human)
 
     @cached_property
     def judge_grades(self) -> Grades | None:
         """Judge's labels on the runs."""
-        return None if self.judge is None else grades_on(self.collection.runs, self.judge)
+        return None if self.judge is None else self.collection.grades(self.judge)
 
     @cached_property
     def human_scores(self) -> Scores | None:
@@ -144,7 +144,8 @@ class Study:
         human, judge = self.human_scores, self.judge_scores
         if human is None or judge is None:
             return None
-        common = [q for q in human.queries if q in set(judge.queries)]
+        theirs = set(judge.queries)
+        common = [q for q in human.queries if q in theirs]
         return (human.on(common), judge.on(common)) if common else None
 
     def order(self) -> list[str]:
