@@ -1,10 +1,12 @@
 """Speed against peers on one seeded world: CPU seconds, medians, ratios. Run by `make bench`.
 
-Writes reports/bench.md, reports/bench.json and reports/bench-growth.png. The defaults are the paper's
-production set. Ratios are of CPU seconds within this one process, because other work on a machine moves
-both sides alike; peaks are those of a process of their own.
+Writes reports/bench.md and reports/bench.json. The defaults are the paper's production set. Ratios are of CPU
+seconds within this one process, because other work on a machine moves both sides alike; peaks are those of a process
+of their own. `--report` adds the wall time of the whole report, `--growth` what doubling costs each step, with
+reports/bench-growth.png: minutes each.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -21,11 +23,11 @@ from typing import Any
 import ir_measures
 import matplotlib
 import numpy as np
-import pandas as pd
 import pytrec_eval
 import scipy.stats
 import typer
 from load import files_to_scores
+from steps import FLIPS, MEASURES, PAIRS, bootstrap
 from world import write_world
 
 from poolkit.bias import leave_out
@@ -35,13 +37,11 @@ from poolkit.growth import growth_orders
 from poolkit.labels import grades_on
 from poolkit.noise import noise_through
 from poolkit.pool import own_members, pool
-from poolkit.resample import difference_bounds, mean_draws, query_draws, share_above
+from poolkit.resample import query_draws
 from poolkit.score import scores
 
 matplotlib.use("Agg")
-MEASURES = ["P@10", "nDCG@10", "nDCG@100", "AP@100", "R@100"]
 TREC_EVAL = {"P.10", "ndcg_cut.10,100", "map_cut.100", "recall.100"}
-FLIPS = pd.DataFrame([[0.9, 0.08, 0.02], [0.1, 0.8, 0.1], [0.02, 0.08, 0.9]])
 HERE = Path(__file__).parent
 
 
@@ -141,13 +141,7 @@ def measure_all(folder: Path, *, repeats: int, worlds: int, orders: int) -> tupl
         timed("orders", lambda: growth_orders(made, grades, "nDCG@10", n_orders=orders, rng=rng))
         timed("certificates", lambda: certificates(runs, grades, "nDCG@10"))
         values = found.values["nDCG@10"]
-
-        def bootstrap(values: np.ndarray = values) -> None:
-            drawn = mean_draws(values, draws)
-            share_above(drawn)
-            difference_bounds(drawn)
-
-        timed("bootstrap", bootstrap)
+        timed("bootstrap", lambda: bootstrap(values, draws))
         difference = values[-1] - values[-2]
         timed("scipy", lambda: [
             scipy.stats.bootstrap((difference,), np.mean, n_resamples=10_000, method="percentile", rng=rng)
@@ -160,7 +154,7 @@ def measure_all(folder: Path, *, repeats: int, worlds: int, orders: int) -> tupl
     t = {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
     t["scores"] /= 5
     n_families = len(set(families.values()))
-    loads = [alone(folder) for _ in range(repeats)]
+    loads = [json.loads(alone("load.py", folder, *MEASURES)) for _ in range(repeats)]
     rows_ = [
         ("files to scores of 5 measures", t["files"], "ir_measures", t["ir_measures reads"] + t["ir_measures"], "5 x"),
         ("scores from loaded tables", t["scores"], "ir_measures", t["ir_measures"], "50 x"),
@@ -187,13 +181,10 @@ def measure_all(folder: Path, *, repeats: int, worlds: int, orders: int) -> tupl
     return table, facts
 
 
-def alone(folder: Path) -> dict[str, float]:
-    """Files to scores in a process of its own."""
-    asked = [sys.executable, str(HERE / "load.py"), str(folder), *MEASURES]
-    found: dict[str, float] = json.loads(
-        subprocess.run(asked, check=True, capture_output=True, text=True).stdout
-    )
-    return found
+def alone(program: str, *asked: object) -> str:
+    """What a program beside this one prints, in a process of its own."""
+    command = [sys.executable, str(HERE / program), *map(str, asked)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def loading(folder: Path, scratch: Path) -> dict[str, float]:
@@ -208,42 +199,48 @@ def loading(folder: Path, scratch: Path) -> dict[str, float]:
 
 
 def growing_cost(scratch: Path, *, systems: int, queries: int, depth: int, seed: int) -> list[dict[str, Any]]:
-    """Files to scores at a base size and with each axis doubled and doubled again."""
-    sizes = [("base", systems, queries, depth)]
-    for times in (2, 4):
-        sizes += [("systems", systems * times, queries, depth), ("queries", systems, queries * times, depth),
-                  ("depth", systems, queries, depth * times)]  # fmt: skip
-    found = []
-    for axis, s, q, d in sizes:
-        folder = scratch / f"{s}-{q}-{d}"
-        write_world(folder, systems=s, queries=q, depth=d, seed=seed, judged=False)
-        loads = [alone(folder) for _ in range(3)]
-        row = {k: statistics.median(x[k] for x in loads) for k in ("cpu", "peak")}
-        found.append({"axis": axis, "systems": s, "queries": q, "depth": d, **row})
-    return found
+    """CPU and memory of each step when systems, queries or depth double, over those of half the size."""
+    small, rows = {"systems": systems // 2, "queries": queries // 2, "depth": depth // 2}, []
+    sizes = {"base": small} | {axis: small | {axis: small[axis] * 2} for axis in small}
+    spent = {}
+    for axis, size in sizes.items():
+        folder = write_world(scratch / axis, **size, seed=seed, judged=False)
+        rounds = [json.loads(alone("steps.py", folder)) for _ in range(3)]
+        spent[axis] = {step: statistics.median(r[step] for r in rounds) for step in rounds[0]}
+    pairs = {axis: size["systems"] * (size["systems"] - 1) / 2 for axis, size in sizes.items()}
+    for step, base in spent["base"].items():
+        per = {axis: pairs[axis] / pairs["base"] if step in PAIRS else 1 for axis in small}
+        ratios = {f"{axis} x 2": spent[axis][step] / base / per[axis] for axis in small}
+        rows.append({"step": f"{step}, a pair" if step in PAIRS else step, "base": base} | ratios)
+    return rows
 
 
 def plot_cost(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw time and memory against the number of rows, one line for each axis that grows."""
+    """Draw what doubling each axis does to each step."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
-    for ax, key, label in zip(axes, ("cpu", "peak"), ("CPU seconds", "peak memory, MB"), strict=True):
-        for axis, marker in (("systems", "o"), ("queries", "s"), ("depth", "^")):
-            line = [r for r in rows if r["axis"] in ("base", axis)]
-            ax.plot([r["systems"] * r["queries"] * r["depth"] / 1e6 for r in line], [r[key] for r in line],
-                    marker=marker, label=f"{axis} doubled")  # fmt: skip
-        ax.set(xlabel="systems x queries x depth, million", ylabel=label, ylim=(0, None))
-    axes[0].legend(frameon=False)
+    figure, ax = plt.subplots(figsize=(7, 4))
+    place = np.arange(len(rows))
+    for name, marker in zip(list(rows[0])[2:], "os^", strict=True):
+        ax.plot([r[name] for r in rows], place, marker, label=name)
+    ax.axvline(1, color="0.8")
+    ax.axvline(2.2, color="0.5", ls=":")
+    ax.set(
+        yticks=place,
+        yticklabels=[r["step"] for r in rows],
+        xlim=(0, None),
+        xlabel="times the cost; dotted: 2.2",
+    )
+    ax.invert_yaxis()
+    ax.legend(frameon=False)
     figure.tight_layout()
     figure.savefig(path, dpi=120)
+    plt.close(figure)
 
 
 def whole_report(folder: Path, scratch: Path) -> dict[str, float]:
-    """Wall seconds of `poolkit report` and the largest process of it."""
-    start = time.perf_counter()
+    """Wall and CPU seconds of `poolkit report`, and its most memory: the sum of its processes at a time."""
     asked = [
-        sys.executable,
         "-c",
         "from poolkit.cli import app; app()",
         "report",
@@ -252,12 +249,38 @@ def whole_report(folder: Path, scratch: Path) -> dict[str, float]:
         str(scratch / "reports"),
     ]
     environment = {k: v for k, v in os.environ.items() if k != "POOLKIT_CACHE"}
-    subprocess.run(asked, check=True, env=environment)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    running, peak = subprocess.Popen([sys.executable, *asked], env=environment), 0.0
+    while running.poll() is None:
+        peak = max(peak, sum(map(memory, processes(running.pid))))
+        time.sleep(0.5)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if running.returncode:
+        raise SystemExit(f"poolkit report ended with {running.returncode}")
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return {
-        "whole report, wall s": round(time.perf_counter() - start, 1),
-        "its largest process, MB": round(peak),
+        "whole report, wall s": round(wall, 1),
+        "whole report, CPU s": round(spent, 1),
+        "whole report, peak MB": round(peak),
     }
+
+
+def processes(root: int) -> list[int]:
+    """A process and all that it started."""
+    found = [root]
+    for pid in found:
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                found += map(int, (task / "children").read_text(encoding="utf-8").split())
+    return found
+
+
+def memory(pid: int) -> float:
+    """Memory of a process in MB, what it shares counted in part (PSS); 0 once it has ended."""
+    with contextlib.suppress(OSError):
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return 0.0
 
 
 def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict]) -> str:
@@ -282,13 +305,14 @@ def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict]) -> s
     ]
     said += [f"- {k}: {cell(v)}" for k, v in facts.items()]
     if cost:
-        said += ["", "Files to scores as the work grows:", "", *lines(cost), "", "![cost](bench-growth.png)"]
+        told = "Times the cost when one axis doubles (CPU seconds, medians of 3; memory); steps over pairs by the pair:"
+        said += ["", told, "", *lines(cost), "", "![cost](bench-growth.png)"]
     return "\n".join(said) + "\n"
 
 
 def main(
     systems: int = 62, queries: int = 303, depth: int = 200, repeats: int = 5, seed: int = 1, worlds: int = 1_000,
-    orders: int = 500, report: bool = True, growth: bool = True, out: Path = Path("reports"),
+    orders: int = 500, report: bool = False, growth: bool = False, out: Path = Path("reports"),
     world: Path | None = None,
 ) -> None:  # fmt: skip
     """Compare poolkit with its peers on one seeded world; `--world` takes one that is written already."""
@@ -299,13 +323,10 @@ def main(
         size = {"systems": systems, "queries": queries, "depth": depth, "seed": seed}
         folder = world or write_world(scratch / "world", **size)
         whole = whole_report(folder, scratch) if report else {}  # while this process is small
+        cost = growing_cost(scratch, **size) if growth else []
         table, facts = measure_all(folder, repeats=repeats, worlds=worlds, orders=orders)
         facts |= loading(folder, scratch) | whole
-        cost = []
-        if growth:
-            base = {"systems": systems // 2, "queries": queries // 3, "depth": depth // 2, "seed": seed}
-            os.environ["POOLKIT_CACHE"] = ""
-            cost = growing_cost(scratch, **base)
+        if cost:
             plot_cost(cost, out / "bench-growth.png")
     page = as_markdown(table, facts, cost)
     (out / "bench.md").write_text(page, encoding="utf-8")

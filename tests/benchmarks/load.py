@@ -9,19 +9,24 @@ import time
 from pathlib import Path
 
 from poolkit.formats import read_qrels
-from poolkit.labels import grades_on, labels_from
+from poolkit.labels import Grades, grades_on, labels_from
 from poolkit.parts import read_rankings
 from poolkit.score import Scores, scores
-from poolkit.tables import runs_from
+from poolkit.tables import Runs, runs_from
 from poolkit.texts import read_queries
 
 
-def files_to_scores(folder: Path, measures: list[str]) -> Scores:
-    """Scores of every run file of a folder, every check of the readers included."""
+def load(folder: Path) -> tuple[Runs, Grades]:
+    """Run files and human labels of a folder, every check of the readers included."""
     queries = list(read_queries(folder).strict().index)
     runs = runs_from(read_rankings(folder, repeats=False).strict(), queries)
     labels = labels_from(read_qrels(folder / "qrels" / "human.qrels").strict(), "human")
-    return scores(runs, grades_on(runs, labels), measures)
+    return runs, grades_on(runs, labels)
+
+
+def files_to_scores(folder: Path, measures: list[str]) -> Scores:
+    """Scores of every run file of a folder."""
+    return scores(*load(folder), measures)
 
 
 def peak_memory() -> float:
