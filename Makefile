@@ -20,8 +20,9 @@ check: .venv/test.ok
 lab: .venv/report.ok
 	$(BIN)/jupyter lab notebooks
 
+# make bench ARGS="--report --growth" adds the whole report, and what doubling costs: minutes each.
 bench: .venv/test.ok
-	$(BIN)/python tests/benchmarks/bench.py
+	$(BIN)/python tests/benchmarks/bench.py $(ARGS)
 	$(BIN)/python tests/benchmarks/judging.py
 
 campaign: .venv/test.ok
