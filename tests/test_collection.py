@@ -1,8 +1,10 @@
 """A whole folder: what is read, what is counted, what is refused."""
 
+import dataclasses
 import json
 
 import pytest
+from toy import toy_folder
 
 from poolkit.check import check
 from poolkit.collection import read_collection
@@ -193,3 +195,12 @@ def test_judgments_that_are_no_folder_are_named(folder):
     write(folder, "judgments", "x")
     with pytest.raises(DataError, match=r"judgments: not a folder\. Move it away or make it one\."):
         read_collection(folder)
+
+
+def test_labels_are_laid_on_the_runs_once(tmp_path):
+    found = read_collection(toy_folder(tmp_path / "toy"))
+    robot = found.labels["robot"]
+    assert found.grades(robot) is found.grades(robot)
+    other = dataclasses.replace(robot, relevance=robot.relevance.head(2))  # of the same name
+    assert found.grades(other).judged.sum() == 2
+    assert found.grades(robot).judged.sum() == len(robot.relevance)
