@@ -126,7 +126,7 @@ def read_rankings(folder: Path, order: Order = "score", *, repeats: bool = True)
         problems.append(
             Problem(folder / "runs", None, "no runs; put one TREC file a system here, NAME.run[.gz]")
         )
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # more would only hold more files at once
         reads = list(pool.map(lambda found: read_run(found[1], order, repeats=repeats), good))
     for read in reads:
         problems += read.problems
