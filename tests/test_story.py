@@ -133,7 +133,7 @@ def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
     different = noise + conflict + strong + unknown
     known = different - unknown
     counts = pd.Series({
-        "pairs": pairs, "different": different, "within human noise": noise, "conflict": conflict + strong,
+        "pairs": pairs, "different": different, "within noise": noise, "conflict": conflict + strong,
         "strong conflict": strong, "unknown": unknown,
     })  # fmt: skip
     share = noise / known if known else NAN
@@ -210,6 +210,11 @@ def test_repeats():
         "Of 320 pairs judged again, a share of 0.90 [0.80, 1.00] gets the same grade, 0.95 [0.85, 1.05] a grade at "
         "most one apart, and 0.92 [0.82, 1.02] the same side of relevance; Cohen's kappa is undefined."
     )
+    alike = some | {"exact": around(1.0), "unseen": 0.0881}
+    assert said(story.repeats_story(Result(n=40, **alike))) == (
+        "All 40 pairs judged again got the same grade. So many equal repeats do not show that no grade would move: "
+        "they exclude, at 95 %, that more than 8.8 % would."
+    )
     assert said(story.repeats_story(Result(n=1, **some))).startswith("Of 1 pair judged again")
     assert said(story.repeats_story(Result(n=0))) == (
         "No pair was read twice, so how far the judge repeats itself is unknown."
@@ -222,6 +227,12 @@ def test_noise():
         "Simulated: were every grade given once more with the flips seen in the repeats, 1 of 3 pairs of systems "
         "would change order in more than 5 % of 1,000 worlds; tau-b with the observed order is 0.80 [0.70, 0.90]."
     )
+
+
+def test_noise_that_no_repeat_showed():
+    found = Result(pairs=pd.DataFrame({"turned": [0.0]}), means=np.zeros((1000, 3)), tau=around(1))
+    assert "there was no noise to simulate" in said(story.noise_story(found, Result(exact=around(1.0))))
+    assert said(story.noise_story(found, Result(exact=around(0.9)))).startswith("Simulated: ")
 
 
 def best(*systems, draws=5):
