@@ -75,7 +75,7 @@ def plot_versus(
     ax.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
     marks: list[Artist] = [Patch(color=c, label=name) for name, c in colours.items()]
     if best is not None and (rings := _undecided(found, best)):
-        ring: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "mec": drawing.WARNING, "ms": 4.5}
+        ring: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "mec": "black", "ms": 4.5}
         at = np.array([(place[b], place[a]) for a, b in rings])
         ax.plot(np.r_[at[:, 0], at[:, 1]], np.r_[at[:, 1], at[:, 0]], **ring)
         marks.append(Line2D([], [], **ring, label="not after Holm's correction: in the best set"))

@@ -23,6 +23,7 @@ COLUMNS = {
     "system": "name of a run",
     "systems": "how many systems", "families": "how many families of systems",
     "queries": "how many queries; beside a pair of systems: how many would tell the two apart",
+    "first_grade": "grade on the first reading",
     "query_id": "the query's id", "query": "the query's text", "doc_id": "the document's id",
     "family": "systems with a common origin, from systems.csv",
     "independent": "judgments needed if every system were judged by itself",

@@ -45,7 +45,9 @@ def figure(
     with plt.rc_context(style()):
         drawn: Any = plot(*results, **options).get_figure(root=True)
         image = io.StringIO()
-        drawn.savefig(image, format="svg", dpi=150, bbox_inches="tight", metadata={"Date": None, "Creator": None})
+        drawn.savefig(
+            image, format="svg", dpi=150, bbox_inches="tight", metadata={"Date": None, "Creator": None}
+        )
         if out:
             folder = Path(out) / "figures"
             folder.mkdir(parents=True, exist_ok=True)

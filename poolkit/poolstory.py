@@ -45,10 +45,12 @@ def growth_story(found: GrowthOrders | None) -> Html:
     """How stable the ranking is while the pool grows."""
     if found is None:
         return missing("Growth needs labels, two systems, and a measure that reads no rank beyond the depth.")
+    turned = int((found.reversals > 0).sum())
     text = (
-        f"In {int((found.reversals > 0).sum()):,} of {count(len(found.orders), 'random order')} of arrival "
-        f"({percent(found.share)}, 95 % interval {percent(found.low)} to {percent(found.high)}) some pair of "
-        f"systems stood, for a while, the other way round than finally, by mean {found.measure}."
+        f"{f'Not for every pair: in {turned:,}' if turned else 'So far it does: in none'} of "
+        f"{count(len(found.orders), 'random order')} of arrival ({percent(found.share)}, 95 % interval "
+        f"{percent(found.low)} to {percent(found.high)}) {'some' if turned else 'any'} pair of systems stood, for a "
+        f"while, the other way round than finally, by mean {found.measure}."
     )
     if len(found.fragile):
         pairs = count(len(found.fragile), "such pair is", "such pairs is at most")

@@ -1,5 +1,7 @@
 """Results as sentences: every number in a notebook's prose is written here, from the result itself."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from poolkit.agree import LabelAgreement
@@ -19,9 +21,9 @@ from poolkit.display import (
     sentence,
     with_interval,
 )
-from poolkit.noise import SimulatedNoise
+from poolkit.noise import Rankings, SimulatedNoise
 from poolkit.plain import named
-from poolkit.stability import Repeats
+from poolkit.stability import Judges, Repeats
 
 NO_HUMAN = "Without reference labels and a judge's on the same queries this cannot be known."
 NO_REPEATS = (
@@ -104,18 +106,25 @@ def disagreement_story(found: Disagreements | None) -> Html:
     c, n = found.counts, int(found.counts["different"])
     if not n:
         return answer(f"{named(found.judge)} and {named(found.human)} order no pair of systems differently.")
-    said = f"Of {count(c['pairs'], 'pair')} of systems, {n:,} {form(n)} ordered differently by "
+    said = f"{count(c['pairs'], 'pair')} of systems, {n:,} {form(n)} ordered differently by "
     said += f"{named(found.judge)} and {named(found.human)}"
     if c[UNKNOWN]:
-        return answer(f"{said}; whether that is noise, one query cannot tell.")
-    left = count(c[CONFLICT], "conflict remains", "conflicts remain")
-    strong = f", {c[STRONG] or 'none'} of them strong" if c[CONFLICT] > 1 else ", a strong one" * c[STRONG]
+        return answer(f"Of {said}; whether that is noise, one query cannot tell.")
     p = found.pairs["human_p"]
     sure = int(((p <= found.level) | (p >= 1 - found.level)).sum())
+    alone = f"{named(found.human)} alone can tell {count(sure, 'pair')} apart on these queries."
+    conflicts = int(c[CONFLICT])
+    if not conflicts:
+        every = "all of them" if n > 1 else "which is"
+        return answer(
+            f"Not as far as these queries can tell: of {said}, {every} within the noise of these queries; {alone}"
+        )
+    left = count(conflicts, "conflict remains", "conflicts remain")
+    strong = f", {c[STRONG] or 'none'} of them strong" if conflicts > 1 else ", a strong one" * c[STRONG]
     return answer(
-        f"{said}: {c[NOISE]:,} ({percent(found.noise_share)}) within the noise of these queries; {left}{strong}. "
-        f"{percent(found.preserved)} of all pairs are not contradicted; {named(found.human)} alone can tell "
-        f"{sure:,} of them apart on these queries."
+        f"For {conflicts:,} of {count(n, 'pair')} it is: of {said}, {c[NOISE]:,} ({percent(found.noise_share)}) of them "
+        f"within the noise of these queries; {left}{strong}. {percent(found.preserved)} of all pairs are not "
+        f"contradicted; {alone}"
     )
 
 
@@ -157,6 +166,20 @@ def repeats_story(found: Repeats | None) -> Html:
         f"Of {count(found.n, 'pair')} judged again, a share of {with_interval(found.exact)} gets the same grade, "
         f"{with_interval(found.within_one)} a grade at most one apart, and {with_interval(found.binary)} the same "
         f"side of relevance; Cohen's kappa is {with_interval(found.kappa)}."
+    )
+
+
+def judges_story(others: Mapping[str, tuple[Judges, Rankings | None]], measure: str) -> Html:
+    """Whether other labels order the systems as the judge does."""
+    known = {
+        named(labels.labels.right): ranked.rho for labels, ranked in others.values()
+        if ranked is not None and not np.isnan(ranked.rho.value)
+    }  # fmt: skip
+    if not known:
+        return sentence("No other labels grade this pool, so what another judge would say is unknown.")
+    said = "; ".join(f"{name} {with_interval(rho)}" for name, rho in known.items())
+    return answer(
+        f"Spearman's rho of its order of the systems, by mean {measure}, with that of other labels: {said}."
     )
 
 

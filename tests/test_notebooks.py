@@ -159,7 +159,9 @@ def test_a_conflict_is_taken_apart(tmp_path):
     folder = conflict_folder(tmp_path / "conflict")
     text = "\n".join(x.text for x in run(BOOKS["04-disagree"], collection=str(folder), **FEW))
     assert "1 conflict to read." in text
-    assert "good (left) against bad (right), strong conflict: +1.000 under people and -1.000 under" in text
+    assert (
+        "good (left) against bad (right), strong conflict: +1.000 under author and -1.000 under robot" in text
+    )
     plain = "\n".join(
         x.text for x in run(BOOKS["04-disagree"], collection=str(toy.toy_folder(tmp_path / "toy")), **FEW)
     )

@@ -153,16 +153,19 @@ def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
 
 def test_disagreements():
     assert disagreements(200, noise=9, conflict=1) == (
-        "Of 200 pairs of systems, 10 are ordered differently by reader and author grades: 9 (90.0 %) within the "
-        "noise of these queries; 1 conflict remains. 99.5 % of all pairs are not contradicted; "
-        "author grades alone can tell 2 of them apart on these queries."
+        "For 1 of 10 pairs it is: of 200 pairs of systems, 10 are ordered differently by reader and author grades, 9 "
+        "(90.0 %) of them within the noise of these queries; 1 conflict remains. 99.5 % of all pairs are not "
+        "contradicted; author grades alone can tell 2 pairs apart on these queries."
     )
     assert "; 1 conflict remains, a strong one. " in disagreements(200, noise=9, strong=1)
     assert "; 3 conflicts remain, none of them strong. " in disagreements(200, conflict=3)
     assert "; 3 conflicts remain, 1 of them strong. " in disagreements(200, conflict=2, strong=1)
     assert disagreements(3, noise=1).startswith(
-        "Of 3 pairs of systems, 1 is ordered differently by reader and author grades: 1 (100.0 %) within the "
-        "noise of these queries; 0 conflicts remain."
+        "Not as far as these queries can tell: of 3 pairs of systems, 1 is ordered differently by reader and author "
+        "grades, which is within the noise of these queries; author grades alone can tell 2 pairs apart"
+    )
+    assert "5 are ordered differently by reader and author grades, all of them within" in disagreements(
+        9, noise=5
     )
 
 
@@ -227,6 +230,17 @@ def test_noise():
         "Simulated: were every grade given once more with the flips seen in the repeats, 1 of 3 pairs of systems "
         "would change order in more than 5 % of 1,000 worlds; tau-b with the observed order is 0.80 [0.70, 0.90]."
     )
+
+
+def test_other_labels():
+    def other(name, rho):
+        return Result(labels=Result(right=name)), None if rho is None else Result(rho=rho)
+
+    others = {"a": other("reader", around(0.8)), "b": other("half", None), "c": other("flat", around(NAN))}
+    assert said(story.judges_story(others, "P@5")) == (
+        "Spearman's rho of its order of the systems, by mean P@5, with that of other labels: reader 0.80 [0.70, 0.90]."
+    )
+    assert "what another judge would say is unknown" in said(story.judges_story({"b": others["b"]}, "P@5"))
 
 
 def test_noise_that_no_repeat_showed():
