@@ -133,7 +133,7 @@ def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:
     facts: list[tuple[str, object]] = []
     for column, name in (("model", "model"), ("prompt_hash", "prompt hash")):
         if column in records:
-            values = sorted(str(v) for v in records[column].dropna().unique() if v)
+            values = sorted(str(v) for v in records[column].dropna().unique() if v) or ["unknown"]
             facts.append(
                 (name, ", ".join(v[:16] for v in values) if column == "prompt_hash" else ", ".join(values))
             )

@@ -122,8 +122,8 @@ def disagreement_story(found: Disagreements | None) -> Html:
     left = count(conflicts, "conflict remains", "conflicts remain")
     strong = f", {c[STRONG] or 'none'} of them strong" if conflicts > 1 else ", a strong one" * c[STRONG]
     return answer(
-        f"For {conflicts:,} of {count(n, 'pair')} it is: of {said}, {c[NOISE]:,} ({percent(found.noise_share)}) of them "
-        f"within the noise of these queries; {left}{strong}. {percent(found.preserved)} of all pairs are not "
+        f"For {conflicts:,} of {count(n, 'pair')} it is: of {said}, {c[NOISE]:,} ({percent(found.noise_share)}) of "
+        f"them within the noise of these queries; {left}{strong}. {percent(found.preserved)} of all pairs are not "
         f"contradicted; {alone}"
     )
 
