@@ -125,7 +125,7 @@ def facts(found: object, *, kind: str = "facts") -> Html:
     lines = [str(x) for x in found]  # type: ignore[attr-defined]
     if not lines:
         return Html("", "")
-    items = "".join(f"<li>{escaped(x)}</li>" for x in lines)
+    items = "".join(f'<li dir="auto">{escaped(x)}</li>' for x in lines)
     return Html(f'<ul class="{kind}">{items}</ul>', visible("\n".join(lines)))
 
 
