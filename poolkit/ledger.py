@@ -14,7 +14,7 @@ from poolkit.display import count
 from poolkit.identity import BUILT_IN, FILLED, Judge, judge_from
 from poolkit.judge import Outcome, explain, fill, forecast
 from poolkit.labels import items_of
-from poolkit.plan import CALL_SECONDS
+from poolkit.plan import pace_of
 from poolkit.pool import Pool, pool
 from poolkit.records import no_records, read_records
 from poolkit.tables import DataError
@@ -109,7 +109,7 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool 
     )
     price = "price unknown" if ahead.usd is None else f"${ahead.usd:,.2f}"
     time = f"{ahead.minutes:,.1f} minutes" if ahead.minutes >= 1 else "under a minute"
-    time = "in batches, each within a day" if batch else f"{time} {_pace(job.judge)}"
+    time = "in batches, each within a day" if batch else f"{time} {pace_of(job.judge)}"
     lines = [
         f"judge {job.judge.name} ({job.judge.model}): {ahead.calls:,} of {len(job.pairs):,} pairs to judge",
         f"about {ahead.tokens_in:,} input and {ahead.tokens_out:,} output tokens, {price}, {time}",
@@ -119,13 +119,6 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool 
         how = guess if ahead.image_guess else "by their sizes"
         lines.append(f"of the input {ahead.image_tokens:,} for {count(ahead.images, 'page picture')}, {how}")
     return lines
-
-
-def _pace(judge: Judge) -> str:
-    """What the time of a forecast rests on."""
-    if judge.requests_per_minute or judge.tokens_per_minute:
-        return "at the configured rate"
-    return f"if a call takes {CALL_SECONDS[judge.kind]:g} s, {judge.concurrency:,} at a time"
 
 
 def outcome_lines(outcome: Outcome) -> list[str]:

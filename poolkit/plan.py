@@ -132,6 +132,13 @@ def forecast(
     return Forecast(calls, tokens_in, tokens_out, usd, max(paces), len(pictures), seen, guess)
 
 
+def pace_of(judge: Judge) -> str:
+    """What the minutes of a forecast rest on, in words."""
+    if judge.requests_per_minute or judge.tokens_per_minute:
+        return "at the configured rate"
+    return f"if a call takes {CALL_SECONDS[judge.kind]:g} s, {judge.concurrency:,} at a time"
+
+
 def explain(judge: Judge, row: Mapping[str, Any], store: Any, *, replicate: int = 0) -> dict[str, str]:
     """Parts of a pair's key, and whether its answer is known, or which part differs from the nearest that is.
 

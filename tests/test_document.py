@@ -214,4 +214,4 @@ def test_treccovid(cases, tmp_path, valid):
     assert (found["pool"]["systems"], found["pool"]["queries"]) == (143, 30)
     assert found["scores"]["judge"] is None
     assert len(found["scores"]["human"]["means"]) == 143
-    assert found["lacks"] == ["No judge has graded this pool; scores are those under author grades."]
+    assert found["lacks"] == ["No judge has graded this pool; scores are those under human."]
