@@ -23,7 +23,7 @@ COLUMNS = {
     "system": "name of a run",
     "systems": "how many systems", "families": "how many families of systems",
     "queries": "how many queries; beside a pair of systems: how many would tell the two apart",
-    "first_grade": "grade on the first reading",
+    "first_grade": "grade that the judge gave first",
     "query_id": "the query's id", "query": "the query's text", "doc_id": "the document's id",
     "family": "systems with a common origin, from systems.csv",
     "independent": "judgments needed if every system were judged by itself",
@@ -151,7 +151,7 @@ ENDS = {
 }
 PATTERNS = {
     r"grade -?\d+": "share of the graded pairs that have this grade",
-    r"-?\d+": "pairs with this grade on the second reading",
+    r"-?\d+": "pairs with this grade when judged again",
     r"collection .*": "the quantity in this collection",
 }
 NEWCOMERS = (

@@ -26,7 +26,7 @@ def test_heads_name_the_labels():
         ("system", "name of a run"),
         ("nDCG@10 judge all top", "nDCG@10 claude were every failed"),
         ("grade 2", "share of the graded pairs"),
-        ("1", "pairs with this grade on the second reading"),
+        ("1", "pairs with this grade when judged again"),
         ("collection demo", "the quantity in this collection"),
         ("$x_{", ""),
     ],
