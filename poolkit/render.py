@@ -30,7 +30,7 @@ def page_of(found: NotebookNode, path: Path) -> Page:
     markup = list(chain.from_iterable(map(_markup, found.cells)))
     answers = tuple(x for x in markup if x.startswith('<p class="answer">'))
     first = next((_markup(c)[0] for c in _section(found, "Answer") if _markup(c)), "")
-    caveats = next((found[0] for x in markup if (found := CAVEATS.search(x))), "")
+    caveats = next((notes[0] for x in markup if (notes := CAVEATS.search(x))), "")
     figure = next((x for x in markup if x.startswith("<figure><figcaption>")), "")
     return Page(path, title_of(found) or path.stem, answers or ((first,) if first else ()), caveats, figure)
 
