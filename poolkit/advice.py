@@ -1,12 +1,13 @@
 """Sentences about scores and choices: bounds, what carries a disagreement, any two systems, factors, cost."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from poolkit.bounds import Bounds
 from poolkit.choose import BestSet, Tradeoff
 from poolkit.disagree import CONFLICT, STRONG, Disagreements
 from poolkit.display import Html, count, form, notes, percent, sentence
 from poolkit.factors import Matched
+from poolkit.plain import named
 from poolkit.versus import INCONCLUSIVE, TIE, WIN, Versus
 
 
@@ -19,11 +20,11 @@ def bounds_story(*sides: Bounds | None) -> Html:
         m = found.given.measures[0]
         n, title = found.unjudged[m], found.given.title
         if not n:
-            said.append(f"Under {title} every document that could count for {m} has a grade.")
+            said.append(f"Under {named(title)} every document that could count for {m} has a grade.")
             continue
         moved = (found.all_top.mean(m) - found.given.mean(m)).to_numpy()
         said.append(
-            f"Under {title} {count(n, 'document')} that could count for {m} {form(n, 'has', 'have')} no grade. "
+            f"Under {named(title)} {count(n, 'document')} that could count for {m} {form(n, 'has', 'have')} no grade. "
             f"With all of them at 0 the means are those shown; with all at {found.top}, the top grade, means "
             f"would move by {moved.min():+.3f} to {moved.max():+.3f}."
         )
@@ -32,18 +33,20 @@ def bounds_story(*sides: Bounds | None) -> Html:
     return sentence(" ".join(said))
 
 
-def carried_story(found: Disagreements | None, shown: int) -> Html:
-    """Which disagreements are taken apart, and why these."""
+def carried_story(found: Disagreements | None, shown: int, *, pair: Sequence[str] = ()) -> Html:
+    """Which pairs are laid side by side, and why these; `pair` is what the user chose, if anything."""
+    if pair:
+        return sentence("Shown are the two systems that the parameter pair names.")
     if found is None or not shown:
-        return notes(["No pair of systems is ordered differently, so there is nothing to take apart."])
+        return notes(["No pair of systems is ordered differently, so there is nothing to lay side by side."])
     conflicts = len(found.verdict(CONFLICT, STRONG))
     if not conflicts:
         return sentence(
-            "There is no conflict. Shown is the strongest disagreement: the one of which human labels are most "
-            "certain, though not certain enough to call."
+            f"There is no conflict. Shown is the strongest disagreement: the one that the queries support most under "
+            f"{named(found.human)}, though not enough to call it."
         )
-    some = f" The strongest {shown:,} are shown." if shown < conflicts else ""
-    return sentence(f"{count(conflicts, 'conflict')} to take apart.{some}")
+    some = f" The strongest {shown:,} are shown; `poolkit analyse` has more." if shown < conflicts else ""
+    return sentence(f"{count(conflicts, 'conflict')} to read.{some}")
 
 
 def versus_story(found: Versus | None, best: BestSet | None) -> Html:
@@ -57,11 +60,20 @@ def versus_story(found: Versus | None, best: BestSet | None) -> Html:
         f"{form(ties, 'is a tie', 'are ties')} within {found.margin:g} and {open_:,} {form(open_)} inconclusive on "
         f"{count(found.n_queries, 'query', 'queries')}."
     )
+    split = 0 if best is None else int(
+        ((found.pairs["verdict"] == WIN) & (found.pairs["a"] == best.best) & found.pairs["b"].isin(best.systems)).sum()
+    )  # fmt: skip
+    if best is not None and split:
+        text += (
+            f" {count(split, 'of these is a pair', 'of these are pairs')} of {named(best.best)} and a system of the "
+            f"best set: {form(split, 'it counts', 'they count')} as undecided there, for that set corrects for "
+            f"{count(best.n_tests, 'comparison')} and this count for none."
+        )
     closest = found.closest(best.best, best.systems) if best is not None else None
     if best is not None and closest is not None:
         text += (
-            f" Of those that cannot be told from {best.best}, {closest[0]} would take the fewest queries: "
-            f"{closest[1]:,}, at the difference and variance seen here and {percent(found.power, 0)} power."
+            f" Of those that cannot be told from {named(best.best)}, {named(closest[0])} would take the fewest "
+            f"queries: {closest[1]:,}, at the difference and variance seen here and {percent(found.power, 0)} power."
         )
     return sentence(text)
 
@@ -92,5 +104,5 @@ def tradeoff_story(found: Tradeoff | None) -> Html:
     table, row = found.table, list(found.table.index).index(found.pick)
     cost, mean = (float(table[c].to_numpy()[row]) for c in ("cost", "mean"))
     inside = count(int(table["in_set"].sum()), "system")
-    text = f"{found.pick} has the least {found.cost} ({cost:g}) of the {inside} in the best set"
+    text = f"{named(found.pick)} has the least {named(found.cost)} ({cost:g}) of the {inside} in the best set"
     return sentence(f"{text}, with a mean of {mean:.3f}." + "".join(f" Left out: {x}." for x in found.notes))

@@ -19,6 +19,7 @@ from poolkit.disagree import Disagreements, disagree
 from poolkit.factors import Matched, each_once, factors_of, matched
 from poolkit.growth import Growth, GrowthOrders, grow, growth_orders
 from poolkit.noise import Rankings, SimulatedNoise, noise_through, rankings
+from poolkit.plain import named
 from poolkit.resample import query_draws
 from poolkit.score import cutoff_of, is_native, measure
 from poolkit.stability import Judges, Repeats, judges, repeats
@@ -29,17 +30,17 @@ from poolkit.versus import Versus, versus
 
 def lacks(study: Study) -> tuple[str, ...]:
     """What this collection does not have, and so cannot be known: one sentence each."""
-    said = []
+    said, titles = [], [named(x.title) for x in (study.human, study.judge) if x is not None]
     empty = [x for x in (study.human, study.judge) if x is not None and x.relevance.empty]
     if study.judge is None and study.human is None:
         said.append("There are no labels yet, so no system has a score.")
     elif study.judge is None:
-        said.append("No judge has graded this pool; scores are those of the human labels.")
+        said.append(f"No judge has graded this pool; scores are those under {titles[0]}.")
     elif study.human is None:
         said.append("There are no human labels, so correlation with them and disagreements cannot be known.")
     elif study.both is None and not empty:
-        said.append("Human labels and judge have no query in common, so they cannot be compared.")
-    said += [f"{labels.title}: no pair has a grade." for labels in empty]
+        said.append(f"{' and '.join(titles)} have no query in common, so they cannot be compared.")
+    said += [f"{named(labels.title)}: no pair has a grade." for labels in empty]
     if len(study.collection.runs.queries) < 2:
         said.append("There is one query only: it cannot be resampled, so nothing has an interval.")
     if len(study.collection.runs.systems) < 2:
@@ -68,7 +69,7 @@ def _holes(study: Study) -> list[str]:
             share = missing / study.pool.unique
             said.append(
                 f"{missing:,} of {study.pool.unique:,} pooled documents ({share:.1%}) have no grade under "
-                f"{grades.title}; scores read them as non-relevant."
+                f"{named(grades.title)}; scores read them as non-relevant."
             )
     return said
 

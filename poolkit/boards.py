@@ -1,21 +1,19 @@
-"""Tables for pages that gather what several rooms know: inventory, labels, scores, evidence."""
+"""Tables for pages that gather what several rooms know: inventory, scores, labels against labels, choices."""
 
 from collections.abc import Sized
 
 import numpy as np
 import pandas as pd
 
-from poolkit import tally
 from poolkit.agree import LabelAgreement
 from poolkit.choose import BestSet, Tradeoff, tradeoff
-from poolkit.collection import Collection, outdated_documents
+from poolkit.collection import Collection
 from poolkit.correlate import Correlation
 from poolkit.display import count, form, level
 from poolkit.factors import Matched
 from poolkit.grid import listed_rows
-from poolkit.labels import Labels, items_of
 from poolkit.noise import Rankings
-from poolkit.outdated import outdated_lines
+from poolkit.plain import named
 from poolkit.pool import Pool, ties
 from poolkit.score import one_epoch
 from poolkit.stability import Judges
@@ -42,103 +40,6 @@ def inventory(collection: Collection, pool: Pool) -> pd.DataFrame:
         ("notes from reading the files", len(collection.notes)),
     ]
     return listed_rows(facts)
-
-
-def judging(collection: Collection, pool: Pool, labels: Labels | None) -> tuple[str, int, int, int]:
-    """Title, judged, failed and pooled pairs of a judge; nothing judged where there is none."""
-    if labels is None:
-        return ("No judge", 0, 0, pool.unique)
-    judged = int(collection.grades(labels).judged[pool.item].sum())
-    failed = int(np.isin(items_of(pool.runs, labels.failed), pool.item).sum())
-    return (labels.title, judged, failed, pool.unique)
-
-
-def labels_table(collection: Collection, pool: Pool) -> pd.DataFrame:
-    """Every set of labels on the pool: graded, failed, unjudged pairs and the share of each grade."""
-    rows = []
-    for name, labels in collection.labels.items():
-        _, judged, failed, unique = judging(collection, pool, labels)
-        grades = collection.grades(labels)
-        on = pool.item[grades.judged[pool.item]]
-        values, counts = np.unique(grades.relevance[on], return_counts=True)
-        shares = {f"grade {v}": c / max(1, len(on)) for v, c in zip(values, counts, strict=True)}
-        facts = {"labels": name, "title": labels.title, "kind": "human" if labels.human else "judge"}
-        pairs = {"judged": judged, "failed": failed, "unjudged": unique - judged - failed}
-        rows.append(facts | pairs | {"beyond the pool": len(labels.relevance) - judged} | shares)
-    table = pd.DataFrame(rows)
-    grade_columns = sorted(c for c in table.columns if c.startswith("grade "))
-    return table[[c for c in table.columns if c not in grade_columns] + grade_columns]
-
-
-def provenance_lines(collection: Collection, labels: Labels | None) -> list[str]:
-    """What collection.toml says about a judge, one fact a line."""
-    if labels is None:
-        return [
-            "No judge has graded this pool yet: run `poolkit judge DATA --dry-run` for pairs, price and time."
-        ]
-    settings = collection.config["judges"].get(labels.name, {})
-    lines = [f"{key.replace('_', ' ')}: {value}" for key, value in settings.items()]
-    return [
-        *(lines or [f"collection.toml says nothing about {labels.name}."]),
-        *_outdated(collection, labels.name),
-    ]
-
-
-def _outdated(collection: Collection, name: str) -> list[str]:
-    """Grades of a judge that were given to other texts or settings than now, in words."""
-    if name not in collection.judgments:
-        return []
-    said = outdated_lines(collection.judgments[name], collection.outdated[name])
-    documents = outdated_documents(collection, collection.corpus())
-    return [*said, *(problem.text for problem in documents if problem.path.stem == name)]
-
-
-def judges_spending(collection: Collection) -> pd.DataFrame | None:
-    """Calls, tokens, dollars and mean dollars a grade, by judge."""
-    spent = {n: tally.spent(records, collection.judgments[n]) for n, records in collection.records.items()}
-    if not spent:
-        return None
-    table = pd.DataFrame.from_dict(spent, orient="index").rename_axis("judge")
-    return table.astype({"usd": float, "usd_per_grade": float})
-
-
-def spending(collection: Collection, labels: Labels | None) -> pd.DataFrame | None:
-    """Calls, tokens and dollars of a judge by model and day."""
-    if labels is None or labels.name not in collection.records:
-        return None
-    return tally.ledger(collection.records[labels.name])
-
-
-def systems_spending(collection: Collection, pool: Pool, labels: Labels | None) -> pd.DataFrame | None:
-    """What each system brought in order of arrival, what of it is judged, and what that cost."""
-    if labels is None or labels.name not in collection.records:
-        return None
-    return tally.by_system(pool, collection.records[labels.name], collection.judgments[labels.name])
-
-
-def examples(
-    collection: Collection, pool: Pool, labels: Labels | None, *, n: int, rng: np.random.Generator
-) -> pd.DataFrame:
-    """Judgments drawn at random, with query text, grade and thought."""
-    columns = ["query_id", "query", "doc_id", "grade", "thought"]
-    if labels is None or labels.name not in collection.judgments:
-        return pd.DataFrame(columns=columns)
-    records = collection.judgments[labels.name]
-    records = records[(records["replicate"] == 0) & (records["status"] == "ok")]
-    records = records[records["query_id"].isin(collection.queries.index)]
-    at = np.sort(rng.choice(len(records), size=min(n, len(records)), replace=False))
-    drawn = records.iloc[at].reset_index(drop=True)
-    text = collection.queries.loc[drawn["query_id"], "text"].to_numpy()
-    return drawn.assign(query=text, grade=drawn["relevance"])[columns]
-
-
-def failures(pool: Pool, labels: Labels | None, *, n: int = 10) -> pd.DataFrame | None:
-    """Failed pairs of the pool by kind, by system and by query; of each the n most frequent."""
-    if labels is None:
-        return None
-    counts = tally.failed_by(pool, labels.failed)
-    rows = [(by, which, pairs) for by, found in counts.items() for which, pairs in found.head(n).items()]
-    return pd.DataFrame(rows, columns=["by", "which", "pairs"])
 
 
 def score_board(study: Study) -> pd.DataFrame | None:
@@ -174,7 +75,7 @@ def calibration_table(found: Correlation | None) -> pd.DataFrame | None:
 def by_grade(found: LabelAgreement | None) -> pd.DataFrame | None:
     """Pairs that both sides graded, by grade: how many each side gave it, their shares, and the recall.
 
-    Recall is the share of the pairs that people gave this grade which the judge gave it too.
+    Recall is the share of the pairs with this grade on the human side which the judge gave it too.
     """
     if found is None:
         return None
@@ -184,6 +85,14 @@ def by_grade(found: LabelAgreement | None) -> pd.DataFrame | None:
         {"human": human, "judge": judge, "human_share": human / n, "judge_share": judge / n,
          "recall": found.agreement.recall}
     ).rename_axis("grade")  # fmt: skip
+
+
+def relevant_per_query(found: LabelAgreement | None) -> pd.DataFrame | None:
+    """Relevant documents per query, among the pairs that both sides graded and among all labels of each."""
+    if found is None:
+        return None
+    sides = {"left": "human", "right": "judge", "left_all": "human_all", "right_all": "judge_all"}
+    return found.agreement.per_query.rename(columns=sides)
 
 
 def judges_table(others: dict[str, tuple[Judges, Rankings | None]]) -> pd.DataFrame | None:
@@ -243,13 +152,15 @@ def drops(study: Study) -> list[str]:
         if found is None:
             continue
         if found.dropped:
-            said.append(f"{count(len(found.dropped), 'query', 'queries')} without {found.title} dropped")
+            said.append(
+                f"{count(len(found.dropped), 'query', 'queries')} without {named(found.title)} dropped"
+            )
         if found.barren:
             n = count(len(found.barren), "query", "queries")
-            said.append(f"{n} without a relevant document under {found.title} {_score(found.barren)}")
+            said.append(f"{n} without a relevant document under {named(found.title)} {_score(found.barren)}")
         if found.missing:
             n = count(len(found.missing), "ranking")
-            said.append(f"{n} missing on queries with {found.title} {_score(found.missing)}")
+            said.append(f"{n} missing on queries with {named(found.title)} {_score(found.missing)}")
     return said
 
 

@@ -1,15 +1,18 @@
 """Figures of choosing: what factors do, any two systems, and what quality costs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from poolkit import drawing
-from poolkit.choose import Tradeoff
+from poolkit.choose import BestSet, Tradeoff
 from poolkit.display import level
 from poolkit.drawing import GREY, RESULT, axes, tall
 from poolkit.factors import Matched
@@ -35,9 +38,15 @@ def plot_factors(effects: Mapping[str, Matched], *, ax: Axes | None = None) -> A
     return ax
 
 
-def plot_versus(found: Versus, *, ax: Axes | None = None) -> Axes:
-    """Verdict on every two systems as a map, best system first: row against column."""
-    names = list(dict.fromkeys([*found.pairs["a"], *found.pairs["b"]]))
+def plot_versus(
+    found: Versus, best: BestSet | None = None, *, order: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Verdict on every two systems, each pair by itself, as a map: row against column.
+
+    Rings mark pairs of the best system that Holm's correction, which the best set has and this map has not,
+    leaves undecided.
+    """
+    names = drawing.ordered(dict.fromkeys([*found.pairs["a"], *found.pairs["b"]]), order)
     place = {name: i for i, name in enumerate(names)}
     if not names:
         return drawing.nothing(axes(ax, 5, 2), "there is one system only")
@@ -47,19 +56,40 @@ def plot_versus(found: Versus, *, ax: Axes | None = None) -> Axes:
         a, b = place[str(pair.a)], place[str(pair.b)]
         shown[a, b] = code[str(pair.verdict)]
         shown[b, a] = 0 if pair.verdict == WIN else shown[a, b]
-    colours = {"loses": "#d9a08b", INCONCLUSIVE: "0.93", TIE: "#f2d98b", "wins": RESULT}
+    colours = {
+        "row behind column": "#d9a08b",
+        "inconclusive": "0.93",
+        "tie": "#f2d98b",
+        "row ahead of column": RESULT,
+    }
     side = float(np.clip(0.24 * len(names) + 2.5, 4, 12))
     ax = axes(ax, side, side)
     ax.imshow(shown, cmap=ListedColormap(list(colours.values())), vmin=-0.5, vmax=3.5)
     drawing.name_rows(ax, names)
     ax.grid(visible=False)
     few = len(names) <= drawing.MOST_LABELS
-    ax.set_xticks(np.arange(len(names)) if few else [], names if few else [], rotation=90)
+    ax.set_xticks(
+        np.arange(len(names)) if few else [], [drawing.short(n) for n in names] if few else [], rotation=90
+    )
     ax.tick_params(axis="x", labelsize=9 if len(names) <= 30 else 7.5 if len(names) <= 80 else 5.5)
-    ax.set(xlabel="against", xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
-    marks = [Patch(color=c, label=name) for name, c in colours.items()]
-    ax.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=4, frameon=False)
+    ax.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
+    marks: list[Artist] = [Patch(color=c, label=name) for name, c in colours.items()]
+    if best is not None and (rings := _undecided(found, best)):
+        ring: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "mec": "black", "ms": 4.5}
+        at = np.array([(place[b], place[a]) for a, b in rings])
+        ax.plot(np.r_[at[:, 0], at[:, 1]], np.r_[at[:, 1], at[:, 0]], **ring)
+        marks.append(Line2D([], [], **ring, label="not after Holm's correction: in the best set"))
+    said = f"each pair by itself, not corrected for {len(found.pairs):,} pairs"
+    ax.legend(
+        handles=marks, title=said, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, alignment="left",
+    )  # fmt: skip
     return ax
+
+
+def _undecided(found: Versus, best: BestSet) -> list[tuple[str, str]]:
+    """Pairs of the best system that are decided by themselves, but not after the best set's correction."""
+    ends = found.pairs.loc[found.pairs["verdict"] == WIN, ["a", "b"]].itertuples(index=False)
+    return [(str(a), str(b)) for a, b in ends if a == best.best and b in best.systems]
 
 
 def plot_tradeoff(
@@ -69,7 +99,7 @@ def plot_tradeoff(
     ax = axes(ax, 7, 4)
     table = found.table
     if table.empty:
-        return drawing.nothing(ax, f"no system has a number in {drawing.named(found.cost)}")
+        return drawing.nothing(ax, f"no system has a number in {drawing.labelled(found.cost)}")
     front = table[table["pareto"]]
     ax.plot(front["cost"], front["mean"], "-", color=GREY, lw=1, label="nothing is as good and cheaper")
     for inside, face, name in ((True, RESULT, "in the best set"), (False, "white", "worse")):
@@ -85,7 +115,7 @@ def plot_tradeoff(
     for system, point in front.iterrows():
         at = (point["cost"], point["mean"])
         ax.annotate(drawing.short(system), at, (4, 4), textcoords="offset points", fontsize=8)
-    ax.set(xlabel=f"{drawing.named(found.cost)} (less is better)", ylabel=f"mean {measure}".rstrip())
+    ax.set(xlabel=f"{drawing.labelled(found.cost)} (less is better)", ylabel=f"mean {measure}".rstrip())
     drawing.ticks(ax.xaxis)
     drawing.ticks(ax.yaxis)
     drawing.legend_above(ax)

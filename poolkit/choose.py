@@ -25,7 +25,8 @@ class BestSet:
         The set, best mean first.
     table : DataFrame
         By system, best first: mean, difference (best less this one), low, high, p, p_holm, in_set,
-        near_tie (closer than 0.001 to the best).
+        near_tie (closer than 0.001 to the best;
+        missing for the best itself).
     alpha : float
     n_tests : int
         Comparisons that Holm's correction allows for.
@@ -101,7 +102,9 @@ def best_set(scores: Scores, measure: str, *, draws: np.ndarray, alpha: float = 
     )
     found["p_holm"] = corrected
     found["in_set"] = ~(corrected <= alpha)
-    found["near_tie"] = settled(found["difference"].to_numpy()) < NEAR_TIE
+    near = pd.array(settled(found["difference"].to_numpy()) < NEAR_TIE, dtype="boolean")
+    near[0] = pd.NA  # the best is no rival of its own
+    found["near_tie"] = near
     kept = tuple(found.index[found["in_set"]])
     return BestSet(str(measure_of(measure)), str(found.index[0]), kept, found, alpha, n, drawn, tuple(notes))
 

@@ -96,11 +96,7 @@ def status(
 
     with _one_line():
         found = status_of(data, depth=depth)
-    if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
-        return
-    for line in status_lines(found):
-        typer.echo(line)
+    typer.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(status_lines(found)))
 
 
 @app.command()
@@ -156,7 +152,11 @@ def score(
     measure: Measures = [],  # noqa: B006
     per_query: Annotated[bool, typer.Option(help="One row a system and query.")] = False,
 ) -> None:
-    """Print scores as CSV: system, then measures."""
+    """Print scores as CSV: system, each measure with its bounds, Judged@k and the epoch.
+
+    "all 0" and "all top": the score were every failed and unjudged document of grade 0, or of the top grade.
+    Judged@k: share of the top k with a grade. epoch: a mark of the graded pairs; compare within one epoch only.
+    """
     from poolkit.study import open_study, score_table
 
     with _one_line():

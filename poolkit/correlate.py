@@ -9,6 +9,7 @@ from ir_measures import Measure
 
 from poolkit.compare import kendall, spearman, tau_ap
 from poolkit.orders import Ceiling, aligned, ceiling, correlation_draws, pair_table, rank_draws, rank_p_values
+from poolkit.plain import named
 from poolkit.resample import Interval, check_level, interval, mean_draws, query_draws
 from poolkit.score import Scores, one_epoch
 from poolkit.score import measure as measure_of
@@ -222,14 +223,16 @@ def _notes(
         notes.append("One common query: resampling says nothing, so there is no interval and no ceiling.")
     for side, scored in (("human", human), ("judge", judge)):
         if len(means) > 1 and np.ptp(means[side].round(12)) == 0:
-            notes.append(f"Every system has the same mean under {scored.title}: no correlation is defined.")
+            notes.append(
+                f"Every system has the same mean under {named(scored.title)}: no correlation is defined."
+            )
     zero = int(calibration.percent.isna().sum())
     if zero:
         who = "1 system scores" if zero == 1 else f"{zero} systems score"
-        notes.append(f"{who} 0 under {human.title}: no bias in percent is defined there.")
+        notes.append(f"{who} 0 under {named(human.title)}: no bias in percent is defined there.")
     if halves.rho < 0:
         notes.append(
-            f"Halves of the queries rank the systems against each other under {human.title} (mean rho "
+            f"Halves of the queries rank the systems against each other under {named(human.title)} (mean rho "
             f"{halves.rho:.2f}): Spearman-Brown's formula has no meaning for a negative rho, so it is left out."
         )
     if rho.value > rho.high + 1e-9:

@@ -33,7 +33,7 @@ def plot_marginal(arrivals: pd.DataFrame, families: Mapping[str, str], *, ax: Ax
     for row, (system, new) in enumerate(arrivals["new"].items()):
         colour, marker = styles[families[str(system)]]
         ax.hlines(row, 0, new, color=colour, alpha=0.5)
-        ax.plot(new, row, marker, color=colour, ms=6)
+        ax.plot(new, row, marker, color=colour, ms=6, clip_on=False)
     drawing.name_rows(ax, arrivals.index)
     drawing.family_legend(ax, families)
     ax.set(xlabel="new documents to judge on arrival", xlim=(0, None))

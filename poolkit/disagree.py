@@ -15,7 +15,7 @@ from poolkit.score import Scores, cutoff_of, one_epoch, scores
 from poolkit.score import measure as measure_of
 from poolkit.tables import Runs, positions
 
-NOISE, CONFLICT, STRONG, UNKNOWN = "within human noise", "conflict", "strong conflict", "unknown"
+NOISE, CONFLICT, STRONG, UNKNOWN = "within noise", "conflict", "strong conflict", "unknown"
 ENOUGH = 10_000  # resamples that a verdict should rest on
 
 
@@ -77,7 +77,7 @@ class Disagreements:
 
     @property
     def noise_share(self) -> float:
-        """Share of disagreements within human noise; NaN where there is none, or none can be judged."""
+        """Share of disagreements within noise; NaN where there is none, or none can be judged."""
         known = self.counts["different"] - self.counts[UNKNOWN]
         return float(self.counts[NOISE] / known) if known else float("nan")
 
@@ -112,7 +112,7 @@ def disagree(
 
     Notes
     -----
-    METHOD 6. A pair ordered differently is within human noise where human draws leave it uncertain, else
+    METHOD 6. A pair ordered differently is within noise where the human side's draws leave it uncertain, else
     a conflict; strong where the judge's draws are certain of the opposite. min(p, 1 - p) is one tail, so a
     level of 0.05 is a two-sided test at 0.1. With "holm" the tails are adjusted first.
     """

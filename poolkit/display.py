@@ -1,6 +1,7 @@
 """Results as tables and sentences for a notebook: decimals, counts, escaping."""
 
 import base64
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -90,7 +91,13 @@ def names(items: object, *, first: int = 5) -> str:
 
 def sentence(text: str, *, kind: str = "reading") -> Html:
     """Text as a paragraph, escaped: names in it come from files. `kind` is the CSS class."""
-    return Html(f'<p class="{kind}">{escaped(text)}</p>', visible(text))
+    return Html(f'<p class="{kind}">{_unbroken(escaped(text))}</p>', visible(text))
+
+
+def _unbroken(markup: str) -> str:
+    """Text whose numbers keep their percent sign, and intervals their ends, on one line."""
+    markup = re.sub(r"(?<=\d) (?=%|\[[-+]?\d)", "\u00a0", markup)
+    return re.sub(r"(\[[-+]?[\d.]+,) (?=[-+]?[\d.]+\])", "\\1\u00a0", markup)
 
 
 def answer(text: str) -> Html:
@@ -118,7 +125,7 @@ def facts(found: object, *, kind: str = "facts") -> Html:
     lines = [str(x) for x in found]  # type: ignore[attr-defined]
     if not lines:
         return Html("", "")
-    items = "".join(f"<li>{escaped(x)}</li>" for x in lines)
+    items = "".join(f'<li dir="auto">{escaped(x)}</li>' for x in lines)
     return Html(f'<ul class="{kind}">{items}</ul>', visible("\n".join(lines)))
 
 
@@ -148,7 +155,7 @@ def picture(svg: str, caption: str) -> Html:
     """SVG image as a data address, so that a page needs no other file, with its caption."""
     data = base64.b64encode(svg.encode()).decode()
     said = escaped(caption)
-    image = f'<img alt="{said}" src="data:image/svg+xml;base64,{data}">'
+    image = f'<img loading="lazy" alt="{said}" src="data:image/svg+xml;base64,{data}">'
     markup = f"<figure><figcaption>{said}</figcaption>{image}</figure>"
     return Html(markup, f"[figure] {caption}")
 

@@ -11,7 +11,7 @@ from matplotlib.axis import Axis
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from poolkit.plain import named, shortened
+from poolkit.plain import labelled, shortened
 
 HUMAN = {"color": "#1d2430", "marker": "o", "ls": "-"}
 JUDGE = {"color": "#0b5cad", "marker": "D", "ls": "--"}
@@ -72,7 +72,7 @@ def tall(rows: int) -> float:
 
 def short(name: object) -> str:
     """Name of a system where many stand side by side."""
-    return shortened(named(name), 40)
+    return shortened(labelled(name), 40)
 
 
 def ticks(axis: Axis, *, whole: bool = False) -> None:
@@ -82,7 +82,7 @@ def ticks(axis: Axis, *, whole: bool = False) -> None:
 
 def name_rows(ax: Axes, names: Iterable[object]) -> None:
     """Names on the left, first on top; left out where they would overlap."""
-    shown = [named(n) for n in names]
+    shown = [labelled(n) for n in names]
     ax.set_ylim(max(len(shown), 1) - 0.4, -0.6)
     few = len(shown) <= MOST_LABELS
     size = 9 if len(shown) <= 30 else 7.5 if len(shown) <= 80 else 5.5
@@ -105,7 +105,7 @@ def family_legend(ax: Axes, families: Mapping[str, str]) -> None:
         return
     marks = [Line2D([], [], ls="", marker=m, color=c) for c, m in styles.values()]
     ax.legend(
-        marks, [named(f) for f in styles], title="family", fontsize=8, title_fontsize=8, loc="upper left",
+        marks, [labelled(f) for f in styles], title="family", fontsize=8, title_fontsize=8, loc="upper left",
         bbox_to_anchor=(1.01, 1), borderaxespad=0, ncols=1 + (len(styles) - 1) // 24, frameon=False,
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def two_sides(ax: Axes, table: pd.DataFrame, human: str, judge: str) -> None:
         ends = table[f"{side}_low"], table[f"{side}_high"]
         ax.hlines(row + shift, *ends, color=colour, ls=line, lw=1.2)
         ax.plot(table[side], row + shift, marker, color=colour, ms=4)
-        ax.plot([], [], color=colour, ls=line, marker=marker, ms=4, lw=1.2, label=named(name))
+        ax.plot([], [], color=colour, ls=line, marker=marker, ms=4, lw=1.2, label=labelled(name))
     legend_above(ax)
 
 

@@ -151,7 +151,8 @@ class Endpoint:
 
     def oldest(self) -> float:
         """Seconds that the oldest call in flight has taken."""
-        return time.monotonic() - min(self._sent.values(), default=time.monotonic())
+        now = time.monotonic()
+        return now - min(self._sent.values(), default=now)
 
     @contextmanager
     def _idle(self) -> Iterator[None]:

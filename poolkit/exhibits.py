@@ -1,11 +1,10 @@
-"""Exhibits: the queries and documents that carry each conflict, with their texts."""
+"""Exhibits: the queries and documents that carry each conflict."""
 
 from dataclasses import dataclass
 
 import pandas as pd
 
 from poolkit.disagree import CONFLICT, STRONG, Disagreements, evidence
-from poolkit.display import Html, passages
 from poolkit.study import Study
 
 MOST, QUERIES = 10, 3  # conflicts shown, and queries of each
@@ -18,7 +17,7 @@ class Exhibit:
     Attributes
     ----------
     a, b : str
-        Systems; a is the one ahead under human labels.
+        Systems; a is the one ahead on the human side.
     verdict : str
     human, judge : float
         Mean of a less mean of b.
@@ -41,7 +40,7 @@ class Exhibit:
 def exhibits(study: Study, found: Disagreements | None, *, most: int = MOST) -> tuple[Exhibit, ...]:
     """Exhibit of each conflict, the strongest first; without a conflict, of the strongest disagreement.
 
-    Strong conflicts come first, then those of which human labels are most certain, then the widest.
+    Strong conflicts come first, then those of which the human side is most certain, then the widest.
     """
     if found is None or study.human_grades is None or study.judge_grades is None:
         return ()
@@ -64,35 +63,6 @@ def exhibits(study: Study, found: Disagreements | None, *, most: int = MOST) -> 
     return tuple(shown)
 
 
-def carrying_queries(shown: tuple[Exhibit, ...]) -> pd.DataFrame | None:
-    """Queries of every exhibit by what each contributes; None where there is no exhibit."""
-    return _stacked(shown, [e.queries.reset_index() for e in shown])
-
-
-def carrying_documents(shown: tuple[Exhibit, ...]) -> pd.DataFrame | None:
-    """Documents of every exhibit with their ranks and grades; None where there is no exhibit."""
-    return _stacked(shown, [e.documents for e in shown])
-
-
-def _stacked(shown: tuple[Exhibit, ...], tables: list[pd.DataFrame]) -> pd.DataFrame | None:
-    if not shown:
-        return None
-    named = [t.assign(a=e.a, b=e.b)[["a", "b", *t.columns]] for e, t in zip(shown, tables, strict=True)]
-    return pd.concat(named, ignore_index=True)
-
-
-def texts(shown: tuple[Exhibit, ...], corpus: pd.DataFrame, *, rows: int = 4) -> Html:
-    """Texts of the documents that carry each exhibit, with both ranks and both grades side by side."""
-    blocks = []
-    for e in shown:
-        pairs = e.documents.assign(query=e.documents["query_id"].map(e.queries["query"]))
-        pairs = pairs[["doc_id", "query", "human", "judge", "rank_a", "rank_b"]]
-        pairs = pairs.rename(
-            columns={"human": "human grade", "judge": "judge's grade", "rank_a": f"rank in {e.a}",
-                     "rank_b": f"rank in {e.b}"}
-        )  # fmt: skip
-        caption = f"{e.a} against {e.b}, {e.verdict}: {e.human:+.4f} under human labels, "
-        caption += f"{e.judge:+.4f} under the judge."
-        caption += "" if len(pairs) else " The grades of no document within the cutoff differ."
-        blocks.append(passages(pairs, corpus, caption, rows=rows))
-    return Html("".join(b.markup for b in blocks), "\n".join(b.text for b in blocks))
+def verdicts(shown: tuple[Exhibit, ...]) -> dict[tuple[str, str], str]:
+    """Pairs of systems of the exhibits, strongest first, with the verdict on each."""
+    return {(e.a, e.b): e.verdict for e in shown}

@@ -14,7 +14,7 @@ from poolkit.correlate import Correlation
 from poolkit.disagree import Disagreements
 from poolkit.drawing import GREY, JUDGE, RESULT, axes, short, tall
 from poolkit.noise import SimulatedNoise
-from poolkit.plain import named
+from poolkit.plain import labelled
 
 
 def means_with_intervals(found: Correlation) -> pd.DataFrame:
@@ -41,8 +41,8 @@ def plot_correlation(found: Correlation, families: Mapping[str, str], *, ax: Axe
     margin = 0.04 * max(most - least, 0.02)
     limits = (least - margin, most + margin)
     ax.axline((0, 0), slope=1, color=GREY, lw=1, ls=":")
-    ax.set(xlim=limits, ylim=limits, xlabel=f"mean {found.measure}, {named(found.human)}")
-    ax.set(ylabel=f"mean {found.measure}, {named(found.judge)}")
+    ax.set(xlim=limits, ylim=limits, xlabel=f"mean {found.measure}, {labelled(found.human)}")
+    ax.set(ylabel=f"mean {found.measure}, {labelled(found.judge)}")
     ax.set_aspect("equal")
     drawing.ticks(ax.xaxis)
     drawing.ticks(ax.yaxis)
@@ -87,7 +87,7 @@ def plot_calibration(found: Correlation, families: Mapping[str, str], *, ax: Axe
         ax.axvline(found.calibration.mean, color=JUDGE["color"], lw=1, ls="--")
     drawing.name_rows(ax, table.index)
     drawing.family_legend(ax, families)
-    above = f"{named(found.judge)} above {named(found.human)}"
+    above = f"{labelled(found.judge)} above {labelled(found.human)}"
     ax.set(xlabel=f"{above}, % of mean {found.measure} (dashed: mean of systems)")
     return ax
 
@@ -107,7 +107,7 @@ def plot_disagreements(found: Disagreements, *, rows: int = 30, ax: Axes | None 
     )
     ax.set(xlabel=f"difference of mean {found.measure} (* conflict, ** strong conflict)")
     if len(pairs) < len(every):
-        ax.set_ylabel(f"{len(pairs)} of {len(every):,} pairs, widest by {named(found.human)} first")
+        ax.set_ylabel(f"{len(pairs)} of {len(every):,} pairs, widest by {labelled(found.human)} first")
     return ax
 
 
@@ -146,7 +146,7 @@ def plot_noise(found: SimulatedNoise, *, order: Sequence[str] | None = None, ax:
     ax.plot(systems["observed"], row, "D", color=JUDGE["color"], ms=4, label="observed", mfc="white")
     drawing.name_rows(ax, systems.index)
     ax.set(
-        xlabel=f"mean {found.measure}, {named(found.title)} (line: {100 * found.level:g} % of simulated worlds)"
+        xlabel=f"mean {found.measure}, {labelled(found.title)} (line: {100 * found.level:g} % of simulated worlds)"
     )
     drawing.legend_above(ax)
     return ax
@@ -166,7 +166,7 @@ def plot_best(
     ax.axvline(0, color=GREY, lw=1)
     drawing.name_rows(ax, table.index)
     drawing.family_legend(ax, families)
-    ax.set(xlabel=f"mean {found.measure} of {named(found.best)} less that of each system\n"
+    ax.set(xlabel=f"mean {found.measure} of {labelled(found.best)} less that of each system\n"
            "(filled: cannot be told from it; hollow: worse)")  # fmt: skip
     return ax
 

@@ -15,6 +15,16 @@ MEASURES = {
     "Judged": "share of the top documents that have a grade",
 }
 COLUMNS = {
+    "fact": "what is counted or named", "value": "its count or name",
+    "quantity": "what is measured; a page of its own tells more of each",
+    "the_paper,_for_reference": "the figures that the paper gives for its own collections",
+    "meaning": "what the quantity says",
+    "collection": "folder of the collection",
+    "system": "name of a run",
+    "systems": "how many systems", "families": "how many families of systems",
+    "queries": "how many queries; beside a pair of systems: how many would tell the two apart",
+    "first_grade": "grade that the judge gave first",
+    "query_id": "the query's id", "query": "the query's text", "doc_id": "the document's id",
     "family": "systems with a common origin, from systems.csv",
     "independent": "judgments needed if every system were judged by itself",
     "pool": "different (query, document) pairs: each is judged once",
@@ -22,6 +32,9 @@ COLUMNS = {
     "cost_factor": "how many times as much judging system by system would cost",
     "depth": "ranks that each run gives to the pool",
     "new": "documents that no earlier system brought",
+    "unique_to_system": "documents that no other system brought",
+    "unique_to_family": "documents that no other family brought",
+    "places": "places within the depth that only the tie rule fills",
     "unique": "different documents so far, or those that nobody else brought",
     "share": "new documents as a share of those returned; or a share of all draws, orders or differences",
     "returned": "documents within the depth",
@@ -31,6 +44,7 @@ COLUMNS = {
     "tau_ap": "tau-AP: as tau, but the top of the order weighs more",
     "pairs": "how many pairs: of systems, or of query and document",
     "pairs_same": "pairs of systems in the same order on both sides, of all",
+    "pairs_in_same_order": "share of the pairs of systems that both put in the same order",
     "measure": "the score that systems are compared by",
     "differ": "pairs of systems that the two sides order differently",
     "within_noise": "of those that differ, pairs that {human} could not call on these queries",
@@ -50,9 +64,14 @@ COLUMNS = {
     "repeat_exact": "share of pairs that get the same grade when judged again",
     "exact": "share of pairs with the same grade on both sides",
     "binary": "share of pairs on the same side of relevance",
+    "labels": "name of the file of labels, in qrels/ or judgments/; the page Judge lists all",
+    "title": "what the pages call these labels",
+    "kind": "qrels: labels that came with the collection; judge: a model's, from judgments/",
+    "about": "where these labels come from, as collection.toml says",
     "judged": "pairs with a grade",
     "failed": "pairs whose reply could not be read as a grade; none of them counts as a grade",
-    "unjudged": "pairs that have no grade; most measures read them as not relevant",
+    "unjudged": "pairs, or share of the documents read, without a grade; most measures read them as not relevant",
+    "unjudged_full": "the same with all labels kept",
     "beyond_the_pool": "grades of pairs that no system returned within the depth",
     "holes": "documents in the top ranks that have no grade",
     "a": "the system ahead under {human}, or named first",
@@ -60,15 +79,34 @@ COLUMNS = {
     "better": "the system ahead in the full, final pool",
     "worse": "the other system",
     "order": "whether both sides put the pair in the same order",
-    "verdict": "within human noise: {human} cannot call the pair; conflict: it can; strong: both can",
-    "human": "under {human}: score, grade, or difference of means, with its interval where it has one",
-    "judge": "under {judge}: score, grade, or difference of means, with its interval where it has one",
+    "order_or_verdict": "same, different or tied order; of the different ones, what resampled queries say",
+    "verdict": "what resampled queries say of the pair, in the words of the caption",
+    "human": "under {human}: score, grade, count, or difference of means, with its interval where it has one",
+    "judge": "under {judge}: score, grade, count, or difference of means, with its interval where it has one",
+    "human_a": "score of a under {human}", "human_b": "score of b under {human}",
+    "judge_a": "score of a under {judge}", "judge_b": "score of b under {judge}",
+    "human_all": "relevant documents among all labels of {human}",
+    "judge_all": "relevant documents among all labels of {judge}",
+    "graded": "pairs of the query that both sides graded",
+    "grade": "grade on the collection's scale",
+    "human_share": "share of the pairs that have this grade under {human}",
+    "judge_share": "share of the pairs that have this grade under {judge}",
+    "recall": "of the pairs with this grade under {human}, the share with the same under {judge}",
+    "human_rel": "grade from which a document counts as relevant under {human}",
+    "judge_rel": "grade from which a document counts as relevant under {judge}",
+    "human_barren": "queries that then have no relevant document under {human}",
+    "judge_barren": "queries that then have no relevant document under {judge}",
+    "percent": "how much higher the mean is under {judge}, in percent of that under {human}",
     "human_p": "share of resamples of queries in which a is above b, under {human}",
     "judge_p": "share of resamples of queries in which a is above b, under {judge}",
     "contribution": "difference of a and b under {judge} less that under {human}, on this query",
     "rank_a": "rank in a's list; a dash: beyond the cutoff",
     "rank_b": "rank in b's list; a dash: beyond the cutoff",
     "mean": "mean over queries",
+    "full": "mean with all labels", "left_out": "mean with the own family left out of the pool",
+    "penalty": "what the system loses: full less left out",
+    "ahead": "the system ahead as observed", "behind": "the other system",
+    "deviation": "standard deviation of the difference over queries",
     "difference": "difference of two means, with its interval where it has one",
     "p": "how often resampled queries contradict the difference; small is surer",
     "p_holm": "the same p after Holm's correction for all comparisons; only this one decides",
@@ -76,6 +114,12 @@ COLUMNS = {
     "factor": "column of systems.csv in which the matched systems differ",
     "from_level": "the factor's value that is left",
     "to_level": "the factor's value that is taken",
+    "of": "factor whose effect is taken at two levels of another",
+    "level_a": "level of the other factor at which the effect is taken off",
+    "level_b": "level of the other factor at which the effect is taken",
+    "n_settings": "matched settings behind the difference",
+    "cost": "the column of systems.csv that is weighed; less is better",
+    "pareto": "yes: no other system is as good and as cheap, and better in one",
     "n_pairs": "matched pairs of systems behind the difference",
     "gap": "difference of two means now",
     "gap_left_out": "the same with the family left out; negative: turned round",
@@ -94,16 +138,28 @@ COLUMNS = {
     "barren": "queries without a relevant document",
     "usd": "dollars, where a price is known",
     "unpriced": "calls whose price is unknown, which the dollars leave out",
+    "usd_per_grade": "mean dollars a grade",
+    "model": "model that gave the grades", "day": "day of the replies, in UTC", "judgments": "grades and failures",
+    "by": "what the failures are counted by", "which": "the kind, system or query that failed",
     "calls": "requests sent to the judge's endpoint",
     "tokens_in": "input tokens", "tokens_cached": "input tokens billed as cached", "tokens_out": "output tokens",
     "relevant": "with a grade above 0",
 }  # fmt: skip
+ENDS = {
+    " all 0": " were every failed and unjudged document of grade 0",
+    " all top": " were every failed and unjudged document of the top grade",
+}
+PATTERNS = {
+    r"grade -?\d+": "share of the graded pairs that have this grade",
+    r"-?\d+": "pairs with this grade when judged again",
+    r"collection .*": "the quantity in this collection",
+}
 NEWCOMERS = (
     ("System", "one way of searching; a family is a group of systems that share an origin."),
     ("Pool", "the top documents of all systems together. Each is graded once, for all systems."),
     ("Grade", "how well a document answers a query, on a short scale that starts at 0, not relevant."),
-    ("Judge", "a language model with a prompt. Reference labels are the other side, usually people's; the "
-     "page calls them by their own name."),
+    ("Judge", "a language model with a prompt. Reference labels are what it is compared with; each page calls "
+     "them by their own name."),
     ("nDCG@10", "a score from 0 to 1 for the order of the ten top documents. P, R and AP are others."),
     ("0.61 [0.57, 0.65]", "a value and its 95 % interval: where it would lie with other queries of this kind. "
      "Where intervals overlap widely, the queries cannot tell two systems apart."),
@@ -129,8 +185,12 @@ def meaning(column: object, sides: Mapping[str, str] | None = None) -> str:
     """What a column holds, in a line; empty where its name says it all."""
     name = str(column)
     said = COLUMNS.get(name.replace(" ", "_"), "")
-    found = re.fullmatch(r"(\w+?)(\(.*\))?(@\d+)?( human| judge)?", name)
+    found = re.fullmatch(r"(\w+?)(\(.*\))?(@\d+)?( human| judge)?( all 0| all top)?", name)
     if not said and found and found[1] in MEASURES:
-        said = MEASURES[found[1]]
+        said = (
+            MEASURES[found[1]] if not found[5] else f"{words(name[: found.start(5)], sides)}{ENDS[found[5]]}"
+        )
+    for pattern, told in PATTERNS.items():
+        said = said or (told if re.fullmatch(pattern, name) else "")
     both = {"human": "the reference labels", "judge": "the judge"} | dict(sides or {})
     return said.replace("{human}", named(both["human"])).replace("{judge}", named(both["judge"]))

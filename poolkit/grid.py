@@ -11,6 +11,7 @@ from poolkit.plain import CELL, escaped
 from poolkit.resample import Interval
 
 ROWS = 40  # rows that are seen at first
+MANY = 12  # columns beyond which heads are broken anywhere, to fit a sheet of paper
 SHORT = 32  # characters that are kept on one line
 HELD = 2_000  # rows that the page holds; the CSV has all
 
@@ -61,9 +62,10 @@ def table(
     if not body:
         body = [f'<tr><td colspan="{max(1, len(heads))}">none</td></tr>']
     head = "".join(_head(h, why, n) for h, why, n in zip(heads, told, right, strict=True))
+    wide = ' class="wide"' if len(heads) > MANY else ""
     markup = (
         f'<figure class="table"><figcaption>{escaped(caption)}</figcaption>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="table"><table data-rows="{rows}">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="table"><table{wide} data-rows="{rows}">'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         f"{_terms(zip(heads, told, strict=True))}</figure>"
     )

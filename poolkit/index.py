@@ -59,9 +59,12 @@ def write_index(out: Path, name: str, pages: Sequence[Page | Failure], lead: Seq
 
 
 def write_contents(out: Path) -> Path:
-    """Index page of a folder of reports: each with its answer, read from its own index page."""
+    """Index page of a folder of reports: each with its answer, read from its own index page.
+
+    A report has its executed notebooks beside its pages; a folder of pages alone is a copy, and not listed.
+    """
     reports = []
-    for path in sorted(out.glob("*/index.html")):
+    for path in sorted(p for p in out.glob("*/index.html") if any(p.parent.glob("*.ipynb"))):
         text = path.read_text(encoding="utf-8")
         title = re.search(r"<title>(.*?)</title>", text, re.S)
         answers = re.findall(r'<p class="answer">.*?</p>', text, re.S)[:2]

@@ -14,6 +14,7 @@ from poolkit.display import count
 from poolkit.identity import BUILT_IN, FILLED, Judge, judge_from
 from poolkit.judge import Outcome, explain, fill, forecast
 from poolkit.labels import items_of
+from poolkit.plan import time_of
 from poolkit.pool import Pool, pool
 from poolkit.records import no_records, read_records
 from poolkit.tables import DataError
@@ -107,8 +108,7 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool 
         job.judge, job.pairs, judgments_path=path, replicate=replicate, retry_failed=retry_failed, batch=batch
     )
     price = "price unknown" if ahead.usd is None else f"${ahead.usd:,.2f}"
-    time = f"{ahead.minutes:,.1f} minutes" if ahead.minutes >= 1 else "under a minute"
-    time = "in batches, each within a day" if batch else f"{time} at the configured rate"
+    time = "in batches, each within a day" if batch else time_of(ahead, job.judge)
     lines = [
         f"judge {job.judge.name} ({job.judge.model}): {ahead.calls:,} of {len(job.pairs):,} pairs to judge",
         f"about {ahead.tokens_in:,} input and {ahead.tokens_out:,} output tokens, {price}, {time}",

@@ -14,7 +14,7 @@ from poolkit import drawing
 from poolkit.certify import Certificates
 from poolkit.disagree import CONFLICT, STRONG, Disagreements
 from poolkit.drawing import axes
-from poolkit.plain import named
+from poolkit.plain import labelled
 
 MANY = 1_000  # cells beyond which a map is a picture inside the SVG: shapes would take seconds and megabytes
 TURNS = (1, 2, 4, 8, 16)  # further relevant documents per query, from which a band of the map begins
@@ -49,7 +49,7 @@ def plot_confusion(confusion: pd.DataFrame, *, left: str, right: str, ax: Axes |
     bar = {"label": "share of row"}
     _heatmap(share, annot=labels, fmt="", vmin=0, vmax=1, cmap="Blues", ax=ax, cbar_kws=bar)
     ax.tick_params(axis="y", rotation=0)
-    ax.set(xlabel=f"grade, {named(right)}", ylabel=f"grade, {named(left)}")
+    ax.set(xlabel=f"grade, {labelled(right)}", ylabel=f"grade, {labelled(left)}")
     return ax
 
 
@@ -85,7 +85,7 @@ def plot_swaps(found: Disagreements, order: Sequence[str], *, ax: Axes | None = 
     one, two = np.sort(ends.reshape(-1, 2), axis=1).T + 0.5
     ax.plot([*two, *one], [*one, *two], "x", color=drawing.WARNING, ms=5)
     _named_sides(ax, shown.index)
-    ax.set(xlabel=f"above the diagonal: {named(found.human)}; below: {named(found.judge)}")
+    ax.set(xlabel=f"above the diagonal: {labelled(found.human)}; below: {labelled(found.judge)}")
     return ax
 
 

@@ -45,13 +45,15 @@ def figure(
     with plt.rc_context(style()):
         drawn: Any = plot(*results, **options).get_figure(root=True)
         image = io.StringIO()
-        drawn.savefig(image, format="svg", dpi=150, bbox_inches="tight", metadata={"Date": None})
+        drawn.savefig(
+            image, format="svg", dpi=150, bbox_inches="tight", metadata={"Date": None, "Creator": None}
+        )
         if out:
             folder = Path(out) / "figures"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.svg").write_text(image.getvalue(), encoding="utf-8")
             drawn.set_layout_engine("none")  # as the first saving has laid it out
-            drawn.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight")
+            drawn.savefig(folder / f"{name}.png", dpi=150, bbox_inches="tight", metadata={"Software": None})
             if data is not None:
                 _write_csv(data, folder / f"{name}.csv")
         plt.close(drawn)
@@ -117,8 +119,8 @@ def provenance(study: Study, **parameters: object) -> Html:
     packages = ("numpy", "pandas", "scipy", "ir-measures", "openai")
     rows.append(("versions", ", ".join(f"{p} {version(p)}" for p in packages)))
     rows.append(("poolkit", f"{poolkit.__version__}{_commit()}, Python {platform.python_version()}"))
-    frame = pd.DataFrame([(k, str(v)) for k, v in rows], columns=["", "what this page was made from"])
-    return table(frame, "Provenance.")
+    frame = pd.DataFrame([(k, str(v)) for k, v in rows], columns=["fact", "value"])
+    return table(frame, "Provenance. What this page was made from.")
 
 
 def provenances(studies: Sequence[Study], **parameters: object) -> Html:
@@ -131,7 +133,7 @@ def _judge_facts(records: pd.DataFrame) -> list[tuple[str, object]]:
     facts: list[tuple[str, object]] = []
     for column, name in (("model", "model"), ("prompt_hash", "prompt hash")):
         if column in records:
-            values = sorted(str(v) for v in records[column].dropna().unique() if v)
+            values = sorted(str(v) for v in records[column].dropna().unique() if v) or ["unknown"]
             facts.append(
                 (name, ", ".join(v[:16] for v in values) if column == "prompt_hash" else ", ".join(values))
             )

@@ -79,8 +79,9 @@ def _misshaped(key: str, value: Any) -> list[str]:
         elif key == "grade_maps":
             odd = [(g, to, _no_grade(g) or _no_grade(to)) for g, to in table.items()]
             said += [f"{where} {g} = {to!r}: {why}" for g, to, why in odd if why]
-        elif key == "labels" and not isinstance(table.get("title", ""), str):
-            said.append(f"{where} title is {table['title']!r}; expected a text")
+        elif key == "labels":
+            odd = [x for x in ("title", "about") if not isinstance(table.get(x, ""), str)]
+            said += [f"{where} {x} is {table[x]!r}; expected a text" for x in odd]
     return said
 
 

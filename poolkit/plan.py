@@ -132,6 +132,14 @@ def forecast(
     return Forecast(calls, tokens_in, tokens_out, usd, max(paces), len(pictures), seen, guess)
 
 
+def time_of(ahead: Forecast, judge: Judge) -> str:
+    """Minutes of a forecast in words, with what they rest on."""
+    minutes = f"{ahead.minutes:,.1f} minutes" if ahead.minutes >= 1 else "under a minute"
+    if judge.requests_per_minute or judge.tokens_per_minute:
+        return f"{minutes} at the configured rate"
+    return f"{minutes} if a call takes {CALL_SECONDS[judge.kind]:g} s, {judge.concurrency:,} at a time"
+
+
 def explain(judge: Judge, row: Mapping[str, Any], store: Any, *, replicate: int = 0) -> dict[str, str]:
     """Parts of a pair's key, and whether its answer is known, or which part differs from the nearest that is.
 

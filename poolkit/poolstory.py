@@ -6,6 +6,7 @@ import pandas as pd
 from poolkit.certify import Certificates
 from poolkit.display import Html, answer, count, form, missing, percent, sentence
 from poolkit.growth import Growth, GrowthOrders
+from poolkit.plain import named
 from poolkit.pool import Pool
 
 
@@ -23,11 +24,11 @@ def arrival_story(arrivals: pd.DataFrame) -> Html:
     """What the last arrivals cost."""
     last, later = arrivals.iloc[-1], arrivals["new"].iloc[1:]
     if later.empty:
-        return sentence(f"{arrivals.index[-1]} is the only system: all its documents are new.")
+        return sentence(f"{named(arrivals.index[-1])} is the only system: all its documents are new.")
     return sentence(
-        f"The last system to arrive, {arrivals.index[-1]}, brings {count(last['new'], 'new document')} "
+        f"The last system to arrive, {named(arrivals.index[-1])}, brings {count(last['new'], 'new document')} "
         f"({percent(last['share'])} of what it returns). After the first, the costliest arrival is "
-        f"{later.idxmax()} with {count(later.max(), 'new document')}."
+        f"{named(later.idxmax())} with {count(later.max(), 'new document')}."
     )
 
 
@@ -35,7 +36,7 @@ def judging_story(title: str, judged: int, failed: int, unique: int) -> Html:
     """How far a pool is judged."""
     unjudged = unique - judged - failed
     return answer(
-        f"{title}: {judged:,} of {count(unique, 'pooled pair')} graded ({percent(judged / unique)}), "
+        f"{named(title)}: {judged:,} of {count(unique, 'pooled pair')} graded ({percent(judged / unique)}), "
         f"{failed:,} failed, {unjudged:,} unjudged."
     )
 
@@ -44,10 +45,12 @@ def growth_story(found: GrowthOrders | None) -> Html:
     """How stable the ranking is while the pool grows."""
     if found is None:
         return missing("Growth needs labels, two systems, and a measure that reads no rank beyond the depth.")
+    turned = int((found.reversals > 0).sum())
     text = (
-        f"In {int((found.reversals > 0).sum()):,} of {count(len(found.orders), 'random order')} of arrival "
-        f"({percent(found.share)}, 95 % interval {percent(found.low)} to {percent(found.high)}) some pair of "
-        f"systems stood, for a while, the other way round than finally, by mean {found.measure}."
+        f"{f'Not for every pair: in {turned:,}' if turned else 'So far it does: in none'} of "
+        f"{count(len(found.orders), 'random order')} of arrival ({percent(found.share)}, 95 % interval "
+        f"{percent(found.low)} to {percent(found.high)}) {'some' if turned else 'any'} pair of systems stood, for a "
+        f"while, the other way round than finally, by mean {found.measure}."
     )
     if len(found.fragile):
         pairs = count(len(found.fragile), "such pair is", "such pairs is at most")

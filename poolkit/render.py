@@ -1,6 +1,7 @@
 """Executed notebooks to pages: one file each, nothing runs but its own script, no address outside itself."""
 
 import copy
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -14,6 +15,7 @@ from poolkit.index import Page
 from poolkit.shell import TEMPLATES, dressing, links
 
 SETUP = {"parameters", "injected-parameters", "remove-cell"}
+CAVEATS = re.compile(r'<ul class="notes">.*?</ul>', re.S)
 KEPT = ("Answer", "Limits")  # sections that stay whatever they hold
 
 
@@ -28,7 +30,7 @@ def page_of(found: NotebookNode, path: Path) -> Page:
     markup = list(chain.from_iterable(map(_markup, found.cells)))
     answers = tuple(x for x in markup if x.startswith('<p class="answer">'))
     first = next((_markup(c)[0] for c in _section(found, "Answer") if _markup(c)), "")
-    caveats = next((x for x in markup if x.startswith('<ul class="notes">')), "")
+    caveats = next((notes[0] for x in markup if (notes := CAVEATS.search(x))), "")
     figure = next((x for x in markup if x.startswith("<figure><figcaption>")), "")
     return Page(path, title_of(found) or path.stem, answers or ((first,) if first else ()), caveats, figure)
 

@@ -20,8 +20,8 @@ from poolkit.tables import DataError
 NOTEBOOKS = ROOT / "notebooks"
 OWN = ("collection", "collections", "out")  # parameters that the report itself sets
 SHIFTED = (
-    "Scores under a language model's labels are shifted against people's: good for comparing systems, not for "
-    "quoting. The page about correlation says how far, and how evenly."
+    "Scores under a language model's labels are shifted: good for comparing systems, not for quoting. The page "
+    "about correlation says how far, and how evenly, where there are reference labels."
 )
 
 

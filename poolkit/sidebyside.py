@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from poolkit.disagree import Disagreements
-from poolkit.display import Html, cell, folded, missing
+from poolkit.display import Html, cell, count, folded, missing, together
 from poolkit.labels import Grades
-from poolkit.plain import CELL, NAME, escaped, isolated, named
+from poolkit.plain import CELL, NAME, escaped, isolated, named, shortened, visible
 from poolkit.score import cutoff_of, measure, scores
 from poolkit.study import Study
 from poolkit.tables import DataError
 
-QUERIES, RANKS = 4, 10  # what is shown
+PAIRS, QUERIES, RANKS = 3, 3, 10  # what is shown
+THOUGHT = 300  # characters of a judge's thought that are seen
 
 
 @dataclass(frozen=True)
@@ -104,62 +104,78 @@ def _rankings(
     return pd.concat(rows, ignore_index=True)[columns] if rows else pd.DataFrame(columns=columns)
 
 
-def show(study: Study, found: SideBySide | None) -> Html:
-    """Both rankings of each deciding query next to each other, texts and thoughts one click away."""
-    if found is None or found.rankings.empty:
+def show(study: Study, *pairs: SideBySide, verdicts: Mapping[tuple[str, str], str] | None = None) -> Html:
+    """Both rankings of each deciding query next to each other, grades and thoughts beside, texts one click away.
+
+    Parameters
+    ----------
+    study : Study
+    *pairs : SideBySide
+    verdicts : mapping of (a, b) to str, optional
+        What is known of a pair, for its caption.
+    """
+    shown = [found for found in pairs if len(found.rankings)]
+    if not shown:
         return missing("Two systems side by side take labels and two systems.")
-    texts, thoughts = study.collection.corpus(), _thoughts(study, found.rankings)
-    blocks, lines = [], [f"{found.a} against {found.b}"]
-    for query, places in found.rankings.groupby("query_id", sort=False):
+    texts = study.collection.corpus()
+    return together(
+        *(_pair(study, found, texts, (verdicts or {}).get((found.a, found.b), "")) for found in shown)
+    )
+
+
+def _pair(study: Study, found: SideBySide, texts: pd.DataFrame, verdict: str) -> Html:
+    """One pair of systems on the queries that decide between them."""
+    thoughts = _thoughts(study, found.rankings)
+    sides = [side for side in ("human", "judge") if side in found.queries]
+    lists = list(found.rankings.groupby("query_id", sort=False))
+    means = " and ".join(f"{found.queries[s].mean():+.3f} under {named(study.sides[s])}" for s in sides)
+    caption = (
+        f"{named(found.a)} (left) against {named(found.b)} (right){f', {verdict}' if verdict else ''}: {means} of mean "
+        f"{found.measure}. The {len(lists)} of {count(len(found.queries), 'query', 'queries')} that decide most, top "
+        f"{int(found.rankings['rank'].max())}. In brackets the grades, bold where they differ; a blue number: in both "
+        "lists. A click opens the text."
+    )
+    blocks, lines = [], [caption]
+    for query, places in lists:
         row = found.queries.loc[query]
-        facts = [
-            f"{study.sides[side]}: {row[f'{side}_a']:.3f} against {row[f'{side}_b']:.3f}"
-            for side in ("human", "judge") if side in found.queries
-        ]  # fmt: skip
-        shared = set(places.loc[places["system"] == found.a, "doc_id"]) & set(
-            places.loc[places["system"] == found.b, "doc_id"]
+        facts = [f"{named(study.sides[s])} {row[f'{s}_a']:.3f} against {row[f'{s}_b']:.3f}" for s in sides]
+        left, right = (places[places["system"] == system] for system in (found.a, found.b))
+        shared = set(left["doc_id"]) & set(right["doc_id"])
+        both = (
+            _list(study, name, some, texts, thoughts, shared)
+            for name, some in ((found.a, left), (found.b, right))
         )
-        lists = "".join(
-            _list(study, system, places[places["system"] == system], texts, thoughts, shared)
-            for system in (found.a, found.b)
-        )
-        said = f"{found.measure}, {'; '.join(facts)}"
+        said = f"{found.measure}: {'; '.join(facts)}"
         blocks.append(
             f"<article><h4>{isolated(row['query'], CELL)}</h4>"
             f'<p class="facts">{isolated(query, NAME)} \u00b7 {isolated(said)}</p>'
-            f'<div class="two">{lists}</div></article>'
+            f'<div class="two">{"".join(both)}</div></article>'
         )
         lines.append(f"{query} {row['query']}: {said}")
-    caption = (
-        f"{named(found.a)} (left) and {named(found.b)} (right) on the {len(blocks)} of {len(found.queries):,} "
-        f"queries that decide most, top {int(found.rankings['rank'].max())}. In brackets the grades; a filled mark: "
-        "in both lists. A click opens the judge's thought and the text."
-    )
     markup = f'<figure class="pair"><figcaption>{escaped(caption)}</figcaption>{"".join(blocks)}</figure>'
-    return Html(markup, "\n".join(lines))
+    return Html(markup, "\n".join(shortened(visible(line), CELL) for line in lines))
 
 
 def _list(
     study: Study, system: str, places: pd.DataFrame, texts: pd.DataFrame, thoughts: Mapping[Any, str],
     shared: set[str],
 ) -> str:  # fmt: skip
-    """One system's ranking of a query as a list."""
+    """One system's ranking of a query as a list: title, grades and thought seen, the text on a click."""
     items = []
     for place in places.to_dict("records"):
         doc = str(place["doc_id"])
         title, text = ("", "") if doc not in texts.index else (texts.at[doc, "title"], texts.at[doc, "text"])
-        grades = ", ".join(
-            f"{study.sides[side]} {cell(place[side], '')}"
-            for side in ("human", "judge") if side in place
-        )  # fmt: skip
+        given = {side: cell(place[side], "") for side in ("human", "judge") if side in place}
+        grades = isolated(", ".join(f"{named(study.sides[s])} {grade}" for s, grade in given.items()))
+        grades = f"<b>{grades}</b>" if len(set(given.values())) > 1 else grades
         thought = thoughts.get((place["query_id"], doc), "")
-        inside = (f'<p class="thought" dir="auto">{escaped(thought)}</p>' if thought else "") + (
-            folded(str(text)) if text else "<p>(no text in this collection)</p>"
-        )
+        inside = folded(str(text)) if text else "<p>(no text in this collection)</p>"
         both = ' class="both"' if doc in shared else ""
         items.append(
-            f"<li{both}><details><summary>{isolated(title or doc, 120)} <small>({isolated(grades, 200)})</small>"
-            f'</summary><p class="facts">{isolated(doc, NAME)}</p>{inside}</details></li>'
+            f"<li{both}><details><summary>{isolated(title or doc, 120)} <small>({grades})</small>"
+            f'</summary><p class="facts">{isolated(doc, NAME)}</p>{inside}</details>'
+            + (f'<p class="thought" dir="auto">{escaped(thought, THOUGHT)}</p>' if thought else "")
+            + "</li>"
         )
     return f"<div><h5>{isolated(system, NAME)}</h5><ol>{''.join(items)}</ol></div>"
 
@@ -175,20 +191,22 @@ def _thoughts(study: Study, rankings: pd.DataFrame) -> dict[Any, str]:
     return dict(zip(pairs, wanted["thought"].fillna("").astype(str), strict=True))
 
 
-def chosen(study: Study, pair: Sequence[str], *otherwise: tuple[str, ...]) -> SideBySide | None:
-    """Side by side for the pair that a parameter names, else for the first of others that there is."""
+def chosen(
+    study: Study, pair: Sequence[str], otherwise: Sequence[tuple[str, ...]], *, most: int = PAIRS
+) -> tuple[SideBySide, ...]:
+    """Side by side for the pair that a parameter names, else for the first of others; none without labels."""
     if pair and len(pair) != 2:
         raise ValueError(f"pair is {list(pair)}; name two systems, or none")
-    two = tuple(pair) or next((p for p in otherwise if p), ())
-    if not two or not any(g is not None and g.has.any() for g in (study.human_grades, study.judge_grades)):
-        return None
-    return side_by_side(study, *two)
-
-
-def clearest(found: Disagreements | None) -> tuple[str, ...]:
-    """Systems of the disagreement of which the human side is most certain; none where there is none."""
-    different = None if found is None else found.pairs[found.pairs["order"] == "different"]
-    if different is None or different.empty:
+    pairs = [tuple(pair)] if pair else [p for p in otherwise if p][:most]
+    if not any(g is not None and g.has.any() for g in (study.human_grades, study.judge_grades)):
         return ()
-    surest = different.sort_values("human_p", ascending=False, kind="stable").iloc[0]
-    return str(surest["a"]), str(surest["b"])
+    return tuple(side_by_side(study, a, b) for a, b in pairs)
+
+
+def deciding(pairs: Sequence[SideBySide]) -> pd.DataFrame | None:
+    """Scores of both systems of every pair by query, those that decide most first; None without a pair."""
+    if not pairs:
+        return None
+    tables = [p.queries.reset_index().assign(a=p.a, b=p.b) for p in pairs]
+    every = pd.concat(tables, ignore_index=True)
+    return every[["a", "b", *every.columns.drop(["a", "b"])]]

@@ -25,7 +25,7 @@ class Consistency:
     exact, within_one, binary : Interval
         Shares: same grade; at most 1 apart; same side of `threshold`. Wilson intervals, so without draws.
     kappa, kappa_quadratic, kappa_binary, drift : Interval
-        Bootstrap over queries. Drift is the mean of second grade minus first.
+        Bootstrap over queries, without an interval where no grade moved. Drift is the mean of second grade minus first.
     flips : DataFrame of int
         Comparisons by first grade (rows) and second grade (columns).
     flip_matrix : DataFrame
@@ -52,6 +52,14 @@ class Consistency:
     threshold: int
     pairs: pd.DataFrame
     notes: tuple[str, ...]
+
+    @property
+    def unseen(self) -> float:
+        """Largest rate of different grades that the comparisons do not exclude: Clopper and Pearson's upper end."""
+        from statsmodels.stats.proportion import proportion_confint  # slow to import, and seldom needed
+
+        moved = self.n * (1 - self.exact.value)
+        return float(proportion_confint(moved, self.n, alpha=1 - self.exact.level, method="beta")[1])
 
 
 @dataclass(frozen=True)
@@ -170,13 +178,18 @@ def _consistency(
         low, high = proportion_confint(value * n, n, alpha=1 - level, method="wilson")
         return Interval(value, float(low), float(high), level, np.empty(0))
 
-    def agreed(table: np.ndarray, draws: np.ndarray, weights: str | None = None) -> Interval:
-        return interval(kappa(table, weights=weights), kappas(draws, weights=weights), level=level)
+    alike = n and not (total * (steps != 0)).any()  # no grade moved, so every resample says the same
 
-    drift = interval(
+    def resampled(value: float, draws: np.ndarray) -> Interval:
+        return Interval(value, np.nan, np.nan, level, draws) if alike else interval(value, draws, level=level)
+
+    def agreed(table: np.ndarray, draws: np.ndarray, weights: str | None = None) -> Interval:
+        return resampled(kappa(table, weights=weights), kappas(draws, weights=weights))
+
+    drift = resampled(
         float((total * steps).sum() / n) if n else np.nan,
-        (drawn * steps).sum(axis=(1, 2)) / drawn.sum(axis=(1, 2)), level=level,
-    )  # fmt: skip
+        (drawn * steps).sum(axis=(1, 2)) / drawn.sum(axis=(1, 2)),
+    )
     rows = total.sum(axis=1, keepdims=True)
     matrix = np.divide(total, rows, out=np.full(total.shape, np.nan), where=rows > 0)
     chance = agreed(total, drawn)
@@ -193,6 +206,10 @@ def _consistency(
         notes = ["no pair was graded twice, so agreement cannot be known"]
     elif np.isnan(chance.value):
         notes.append("only one grade was ever given, so kappa is undefined")
+    if alike:
+        notes.append(
+            "no grade moved, so kappa and drift have no interval: resampling what never moved says nothing"
+        )
     return result | {"notes": tuple(notes)}
 
 

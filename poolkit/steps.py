@@ -7,8 +7,11 @@ from poolkit.certify import Certificates
 from poolkit.choose import BestSet
 from poolkit.correlate import Correlation
 from poolkit.disagree import CONFLICT, Disagreements
-from poolkit.display import Html, count, form, sentence
+from poolkit.display import Html, count, form, percent, sentence
 from poolkit.noise import SimulatedNoise
+from poolkit.plain import named
+from poolkit.stability import Repeats
+from poolkit.versus import WIN, Versus
 
 JUDGE = "`poolkit judge DATA --dry-run` says what that costs."
 NEWCOMER = "add its run, then `poolkit judge DATA`."
@@ -79,28 +82,53 @@ def after_disagreements(found: Disagreements | None) -> Html:
     return _next("nothing to settle.")
 
 
-def after_leaving_out(found: LeftOut | None, measure: str) -> Html:
-    """Next step from the reversals that unpooled families would bring."""
+def after_leaving_out(found: LeftOut | None, measure: str, pairs: Versus | None = None) -> Html:
+    """Next step from the reversals that unpooled families would bring; `pairs` says which the queries can tell."""
     if found is None:
         return Html("", "")
-    turned = found.effects.loc[found.effects["measure"] == measure, "flips"].sum()
-    why = (
-        "Unpooled, it would be placed wrongly" if turned else "The order held here, but nothing warrants that"
-    )
-    return _next(f"never compare a newcomer before what it alone brings is judged: {NEWCOMER} {why}.")
+    turned = found.flips[found.flips["measure"] == measure]
+    if turned.empty:
+        why = "The order held here, but nothing warrants that."
+    else:
+        flipped = {frozenset(p) for p in zip(turned["better"], turned["worse"], strict=True)}
+        said = count(len(flipped), "pair turned", "pairs turned")
+        why = f"Unpooled, {said} here, {form(len(flipped), '', 'the widest ')}{turned['gap'].max():.4f} apart"
+        why += _covered(flipped, pairs)
+    return _next(f"never compare a newcomer before what it alone brings is judged: {NEWCOMER} {why}")
 
 
-def after_repeats(noise: SimulatedNoise | None) -> Html:
-    """Next step from the judge's own noise."""
-    if noise is None:
+def _covered(flipped: set[frozenset[str]], pairs: Versus | None) -> str:
+    """Whether the noise of the queries covers pairs that turned."""
+    if pairs is None or not len(pairs.draws):
+        return "."
+    won = pairs.pairs[pairs.pairs["verdict"] == WIN]
+    sure = len(flipped & {frozenset(p) for p in zip(won["a"], won["b"], strict=True)})
+    if not sure:
+        return (
+            "; these queries could not tell "
+            + form(len(flipped), "it apart", "any of them apart")
+            + " anyway."
+        )
+    return f"; {sure:,} of them {form(sure)} apart beyond the noise of these queries, each pair by itself."
+
+
+def after_repeats(noise: SimulatedNoise | None, again: Repeats | None = None) -> Html:
+    """Next step from the judge's own noise, as far as the repeats show it."""
+    if noise is None or again is None or not again.n:
         return Html("", "")
     often = int((noise.pairs["turned"] > 0.05).sum())
-    if not often:
+    if often:
+        pairs = count(often, "pair", "pairs")
+        return _next(f"call the {pairs} of systems that its noise may turn, listed below, equal.")
+    if again.exact.value == 1:
         return _next(
-            "nothing; this judge's noise turns no pair of systems in more than 5 % of simulated worlds."
+            f"read more pairs again. {count(again.n, 'equal repeat')} exclude only that more than "
+            f"{percent(again.unseen)} of grades move; what that would do to the order is not simulated."
         )
-    pairs = count(often, "pair", "pairs")
-    return _next(f"call the {pairs} of systems that its noise may turn, listed below, equal.")
+    return _next(
+        f"nothing. The noise seen in {count(again.n, 'repeat')} turns no pair of systems in more than 5 % of simulated "
+        "worlds."
+    )
 
 
 def after_growth(certified: Certificates | None) -> Html:
@@ -120,7 +148,7 @@ def after_choice(found: BestSet | None) -> Html:
     if found is None:
         return after_pool_unknown()
     if len(found.systems) == 1:
-        return _next(f"take {found.best}.")
+        return _next(f"take {named(found.best)}.")
     return _next(
         f"choose among these {len(found.systems):,} by what else counts, such as price or speed: the queries cannot. "
         "Only more queries could narrow the choice."

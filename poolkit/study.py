@@ -156,6 +156,15 @@ class Study:
         means = found.mean(self.measure)
         return [str(s) for s in means.sort_values(ascending=False, kind="stable").index]
 
+    def arranged(self, table: pd.DataFrame | None, *columns: str) -> pd.DataFrame | None:
+        """Table with its systems in `order`: those of the index, or of these columns."""
+        if table is None:
+            return None
+        place = {s: i for i, s in enumerate(self.order())}
+        keys = [list(table[c]) for c in columns] or [list(table.index)]
+        at = np.lexsort([[place[str(s)] for s in key] for key in reversed(keys)])
+        return table.iloc[at].reset_index(drop=True) if columns else table.iloc[at]
+
     def draws(self, *, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
         """Return resamples of the scored queries, the same for every system and both sides."""
         queries = self.both[0].queries if self.both else self.scores.queries

@@ -8,9 +8,11 @@ import pandas as pd
 
 from poolkit import analyse
 from poolkit.boards import drops
+from poolkit.disagree import NOISE
 from poolkit.display import Html, answer, cell, count, form, percent, with_interval
 from poolkit.glossary import meaning
 from poolkit.ledger import status_in
+from poolkit.plain import named
 from poolkit.study import Study
 
 COST = ("systems", "families", "queries", "depth", "independent", "pool", "reuse", "cost_factor")
@@ -70,7 +72,7 @@ def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[st
         conflicts = len(real.verdict("conflict", "strong conflict"))
         row |= {
             "differ": int((real.pairs["order"] == "different").sum()), "conflicts": conflicts,
-            "within_noise": len(real.verdict("within human noise")), "within_noise_share": real.noise_share,
+            "within_noise": len(real.verdict(NOISE)), "within_noise_share": real.noise_share,
             "preserved": real.preserved,
         }  # fmt: skip
     bias = analyse.left_out(study)
@@ -101,7 +103,7 @@ def closing(table: pd.DataFrame) -> pd.DataFrame:
     """Closing table: a row a quantity, a column a collection, the paper's own figures and what they mean last."""
     rows = []
     for key, (name, form_, paper) in CLOSING.items():
-        values = {str(c): cell(None if pd.isna(v) else v, form_) for c, v in table[key].items()}
+        values = {f"collection {c}": cell(None if pd.isna(v) else v, form_) for c, v in table[key].items()}
         if len(paper) == len(NAMES):
             paper = tuple(f"{n} {x}" for n, x in zip(NAMES, paper, strict=True))
         told = {"the paper, for reference": " \u00b7 ".join(paper) or "\u2013", "meaning": meaning(key)}
@@ -123,7 +125,7 @@ def summary_story(table: pd.DataFrame) -> Html:
     values = [r.value for r in known["rho"] if not np.isnan(r.value)]
     if len(known) == 1:
         row = known.iloc[0]
-        where = f"In {known.index[0]}, by" if len(table) > 1 else "By"
+        where = f"In {named(known.index[0])}, by" if len(table) > 1 else "By"
         text += f"{where} mean {row['measure']}, the judge's order of the systems has rho {with_interval(row['rho'])} "
     elif values:
         text += f"In {len(known):,} of them the judge's order of the systems has a rho between {min(values):.3f} and "

@@ -87,7 +87,7 @@ DEGRADED = {  # how the toy world becomes poorer, and what is then said
     "no human": (without("qrels"), "There are no human labels, so correlation with them"),
     "human only": (
         without("judgments"),
-        "No judge has graded this pool; scores are those of the human labels.",
+        "No judge has graded this pool; scores are those under author grades.",
     ),
     "one family": (one_family, "There is one family only: leaving it out would leave nothing."),
     "two systems": (only("bm25", "dense"), "There are two systems only: one pair,"),
@@ -95,7 +95,7 @@ DEGRADED = {  # how the toy world becomes poorer, and what is then said
     "one query": (one_query, "There is one query only: it cannot be resampled"),
     "constant grades": (graded(2, 2), "Both sides give one and the same grade to all pairs: kappa is not"),
     "constant scores": (graded(0, 0), "Every system has the same mean under author grades: no correlation"),
-    "no common query": (no_common_query, "Human labels and judge have no query in common"),
+    "no common query": (no_common_query, "author grades and robot have no query in common"),
     "all failed": (all_failed, "robot: no pair has a grade."),
 }
 

@@ -1,5 +1,7 @@
 """Sentences about scores and choices say the numbers of their results."""
 
+from dataclasses import replace
+
 import pandas as pd
 from folders import conflict_folder
 from test_choose import draws, world
@@ -39,9 +41,10 @@ def test_bounds():
 
 def test_what_is_taken_apart(tmp_path):
     found = analyse.disagreements(open_study(conflict_folder(tmp_path / "conflict")), n_resamples=50)
-    assert advice.carried_story(found, 1).text == "1 conflict to take apart."
-    assert "nothing to take apart" in advice.carried_story(found, 0).text
-    assert "nothing to take apart" in advice.carried_story(None, 0).text
+    assert advice.carried_story(found, 1).text == "1 conflict to read."
+    assert "nothing to lay side by side" in advice.carried_story(found, 0).text
+    assert "nothing to lay side by side" in advice.carried_story(None, 0).text
+    assert "that the parameter pair names" in advice.carried_story(found, 1, pair=["good", "bad"]).text
 
 
 def test_any_two_systems():
@@ -53,6 +56,13 @@ def test_any_two_systems():
         "and variance seen here and 80 % power."
     )
     assert advice.versus_story(found, None).text.endswith("are inconclusive on 4 queries.")
+    won = replace(
+        found, pairs=found.pairs.assign(verdict="win")
+    )  # of b over d, a and c; d and c are in the set
+    assert (
+        "2 of these are pairs of b and a system of the best set: they count as undecided there, for that set corrects "
+        "for 3 comparisons and this count for none." in advice.versus_story(won, best).text
+    )
     one = versus(world({"a": [0.1], "b": [0.9]}), "P@1", draws=draws(1))
     assert "takes labels, two systems and two queries" in advice.versus_story(one, best).text
     assert "takes labels" in advice.versus_story(None, None).text

@@ -63,7 +63,7 @@ def test_the_whole_study_has_everything(study):
         (
             {"judge": None},
             NEED_BOTH | NEED_JUDGE,
-            "No judge has graded this pool; scores are those of the human",
+            "No judge has graded this pool; scores are those under author",
         ),
         ({"human": None, "judge": None}, set(ALL), "There are no labels yet, so no system has a score."),
     ],
@@ -79,9 +79,7 @@ def test_sides_without_a_common_query(study):
         study, human=toy.labels({"q1": toy.GRADES["q1"]}), judge=toy.labels({"q2": toy.JUDGED["q2"]}, "robot")
     )
     assert missing(part) == NEED_BOTH
-    assert analyse.lacks(part) == (
-        "Human labels and judge have no query in common, so they cannot be compared.",
-    )
+    assert analyse.lacks(part) == ("author and robot have no query in common, so they cannot be compared.",)
 
 
 def test_a_judge_without_a_grade(study):

@@ -29,85 +29,6 @@ def test_inventory(study):
     }  # fmt: skip
 
 
-def test_judging(study):
-    assert boards.judging(study.collection, study.pool, study.judge) == ("robot", 7, 1, 8)
-    assert boards.judging(study.collection, study.pool, None) == ("No judge", 0, 0, 8)
-
-
-def test_labels_table(study):
-    table = boards.labels_table(study.collection, study.pool).set_index("labels")
-    # author: 2 1 0 | 1 2 1 0, without q1 d3; robot: 2 1 0 | 1 0 2 2, q1 d4 failed
-    assert table.loc["author", ["judged", "failed", "unjudged", "beyond the pool"]].tolist() == [7, 0, 1, 0]
-    assert table.loc["robot", ["judged", "failed", "unjudged", "beyond the pool"]].tolist() == [7, 1, 0, 0]
-    assert table.loc["author", ["grade 0", "grade 1", "grade 2"]].tolist() == pytest.approx(
-        [2 / 7, 3 / 7, 2 / 7]
-    )
-    assert table.loc["robot", ["grade 0", "grade 1", "grade 2"]].tolist() == pytest.approx(
-        [2 / 7, 2 / 7, 3 / 7]
-    )
-    assert table["kind"].to_dict() == {"author": "human", "robot": "judge"}
-
-
-def test_labels_beyond_the_pool_are_counted(study):
-    shallow = dataclasses.replace(study, depth=1)
-    table = boards.labels_table(study.collection, shallow.pool).set_index("labels")
-    # pool: q1 d1 d2, q2 d3 d5, all graded by the author
-    assert table.loc["author", ["judged", "unjudged", "beyond the pool"]].tolist() == [4, 0, 3]
-
-
-def test_what_the_collection_says_of_a_judge(study):
-    assert boards.provenance_lines(study.collection, study.judge) == ["kind: reader", "model: robot-1"]
-    assert boards.provenance_lines(study.collection, study.human) == [
-        "collection.toml says nothing about author."
-    ]
-    assert boards.provenance_lines(study.collection, None)[0].startswith("No judge has graded this pool yet")
-
-
-def test_spending(study):
-    row = boards.spending(study.collection, study.judge).iloc[0]
-    # 7 grades, a failure, 7 repeats, each 100 tokens and $0.001
-    assert (row["model"], row["day"], row["calls"], row["tokens_in"], row["tokens_out"]) == (
-        "robot-1", "2026-01-01", 15, 1500, 150,
-    )  # fmt: skip
-    assert row["usd"] == pytest.approx(0.015)
-    assert boards.spending(study.collection, None) is None
-    assert boards.spending(study.collection, study.human) is None
-
-
-def test_spending_by_judge_and_system(study):
-    row = boards.judges_spending(study.collection).loc["robot"]
-    assert row[["calls", "usd", "usd_per_grade"]].tolist() == pytest.approx([15, 0.015, 0.015 / 14])
-    assert boards.judges_spending(dataclasses.replace(study.collection, records={})) is None
-    table = boards.systems_spending(study.collection, study.pool, study.judge)
-    assert table["calls"].to_dict() == {"bm25": 5, "dense": 3, "hybrid": 0, "(judged again)": 7}
-    assert boards.systems_spending(study.collection, study.pool, study.human) is None
-    assert boards.systems_spending(study.collection, study.pool, None) is None
-
-
-def test_examples(study):
-    drawn = boards.examples(study.collection, study.pool, study.judge, n=3, rng=np.random.default_rng(1))
-    assert list(drawn.columns) == ["query_id", "query", "doc_id", "grade", "thought"]
-    for row in drawn.itertuples():
-        assert toy.JUDGED[row.query_id][row.doc_id] == row.grade
-        assert row.query == f"what is {row.query_id}"
-    every = boards.examples(study.collection, study.pool, study.judge, n=99, rng=np.random.default_rng(1))
-    assert len(every) == 7  # no failure, no repeat
-    for nobody in (None, study.human):
-        assert boards.examples(study.collection, study.pool, nobody, n=3, rng=np.random.default_rng(1)).empty
-
-
-def test_failures(study):
-    rows = boards.failures(study.pool, study.judge).to_numpy().tolist()
-    assert rows == [
-        ["kind", "unreadable", 1],
-        ["system", "dense", 1],
-        ["system", "hybrid", 1],
-        ["query", "q1", 1],
-    ]
-    assert len(boards.failures(study.pool, study.judge, n=1)) == 3
-    assert boards.failures(study.pool, None) is None
-
-
 def test_score_board(study):
     board = boards.score_board(study)
     assert list(board.index) == ["bm25", "dense", "hybrid"]
@@ -144,6 +65,13 @@ def test_by_grade(study):
     assert table["human_share"].tolist() == pytest.approx([1 / 6, 3 / 6, 2 / 6])
     assert table["recall"].tolist() == pytest.approx([1, 2 / 3, 1])
     assert boards.by_grade(None) is None
+
+
+def test_relevant_documents_per_query(study):
+    table = boards.relevant_per_query(analyse.label_agreements(study, n_resamples=20))
+    assert list(table.columns) == ["graded", "human", "judge", "human_all", "judge_all"]
+    assert table.loc["q1"].tolist() == [2, 2, 2, 2, 2]  # both graded d1 and d2; author d4 0, robot d3 0
+    assert boards.relevant_per_query(None) is None
 
 
 def test_the_score_board_refuses_two_epochs(study):

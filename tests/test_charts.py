@@ -1,5 +1,7 @@
 """Figures of choosing draw the numbers of their results. That each draws on odd worlds is in test_figures."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,9 +55,22 @@ def test_verdicts_on_a_map():
     assert shown.tolist() == [
         [-1, tie, wins, open_], [tie, -1, wins, open_], [loses, loses, -1, open_], [open_, open_, open_, -1],
     ]  # fmt: skip
-    assert legend(ax) == ["loses", "inconclusive", "tie", "wins"]
+    assert legend(ax) == ["row behind column", "inconclusive", "tie", "row ahead of column"]
+    assert ax.get_legend().get_title().get_text() == "each pair by itself, not corrected for 6 pairs"
+    turned = charts.plot_versus(found, order=["a", "b", "c", "d"])
+    assert rows(turned) == ["a", "b", "c", "d"]
+    assert turned.images[0].get_array().filled(-1)[0].tolist() == [-1, loses, open_, loses]
     alone = versus(world({"a": [0.1, 0.2]}), "P@1", draws=draws(2))
     assert charts.plot_versus(alone).texts[0].get_text() == "there is one system only"
+
+
+def test_what_the_best_sets_correction_leaves_open_is_ringed():
+    found, best = versus(world(), "P@1", draws=draws()), best_set(world(), "P@1", draws=draws())
+    won = found.pairs.assign(verdict="win")  # of b over d, a and c; d and c are in the best set
+    ax = charts.plot_versus(replace(found, pairs=won), best)
+    assert sorted(points(ax)) == [(0, 1), (0, 3), (1, 0), (3, 0)]
+    assert legend(ax)[-1] == "not after Holm's correction: in the best set"
+    assert "not after" not in " ".join(legend(charts.plot_versus(found, best)))  # b and a: both say so
 
 
 def test_means_against_cost():

@@ -116,8 +116,8 @@ def test_cells_of_intervals_and_whole_numbers():
 
 
 def test_facts_and_notes_differ_in_class_only():
-    assert facts(["a <b>"]).markup == '<ul class="facts"><li>a &lt;b&gt;</li></ul>'
-    assert notes(["a"]).markup == '<ul class="notes"><li>a</li></ul>'
+    assert facts(["a <b>"]).markup == '<ul class="facts"><li dir="auto">a &lt;b&gt;</li></ul>'
+    assert notes(["a"]).markup == '<ul class="notes"><li dir="auto">a</li></ul>'
     assert facts([]).markup == ""
 
 

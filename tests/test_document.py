@@ -93,7 +93,7 @@ def test_the_toy_world(document, valid):
     assert [r["group"] for r in document["bias_by_system"]["groups"]] == ["bm25", "dense", "hybrid"]
     assert len(document["versus"]["pairs"]) == 3
     (one,) = document["evidence"]
-    assert (one["a"], one["b"], one["verdict"]) == ("bm25", "dense", "within human noise")
+    assert (one["a"], one["b"], one["verdict"]) == ("bm25", "dense", "within noise")
     # q2 d4 alone is graded by both, 1 and 2: dense ranks it second, bm25 not at all.
     assert one["documents"][0] == {
         "query_id": "q2", "doc_id": "d4", "rank_a": None, "rank_b": 2, "human": 1, "judge": 2,
@@ -214,4 +214,4 @@ def test_treccovid(cases, tmp_path, valid):
     assert (found["pool"]["systems"], found["pool"]["queries"]) == (143, 30)
     assert found["scores"]["judge"] is None
     assert len(found["scores"]["human"]["means"]) == 143
-    assert found["lacks"] == ["No judge has graded this pool; scores are those of the human labels."]
+    assert found["lacks"] == ["No judge has graded this pool; scores are those under human."]

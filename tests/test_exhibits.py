@@ -39,37 +39,11 @@ def test_a_conflict_with_all_that_carries_it(conflict):
     ]
 
 
-def test_texts_and_both_sides_are_side_by_side(conflict):
-    page = exhibits.texts(shown_of(conflict), conflict.collection.corpus())
-    assert (
-        "good against bad, strong conflict: +1.0000 under human labels, -1.0000 under the judge." in page.text
-    )
-    assert (
-        "b1 B1 (query what is q1 \u00b7 human grade 0 \u00b7 judge's grade 2 \u00b7 rank in good \u2013 \u00b7 "
-        "rank in bad 1): <b>About b1</b>." in page.text
-    )
-    assert "&lt;b&gt;About b1&lt;/b&gt;" in page.markup
-    assert "<b>" not in page.markup
-    bare = exhibits.texts(shown_of(conflict), conflict.collection.corpus().iloc[:0])
-    assert "(no text in this collection)" in bare.text
-
-
-def test_tables_of_all_exhibits(conflict):
-    shown = shown_of(conflict)
-    queries, documents = exhibits.carrying_queries(shown), exhibits.carrying_documents(shown)
-    assert list(queries.columns) == [
-        "a", "b", "query_id", "query", "human", "judge", "contribution", "share",
-    ]  # fmt: skip
-    assert len(queries) == 4
-    assert list(documents.columns)[:4] == ["a", "b", "query_id", "doc_id"]
-    assert set(documents["a"]) == {"good"}
-
-
 def test_without_a_conflict_the_strongest_disagreement_is_shown(study):
     found = analyse.disagreements(study, n_resamples=50)
     assert found.counts[["different", "conflict"]].tolist() == [1, 0]
     (one,) = exhibits.exhibits(study, found)
-    assert (one.a, one.b, one.verdict) == ("bm25", "dense", "within human noise")
+    assert (one.a, one.b, one.verdict) == ("bm25", "dense", "within noise")
     # q2 carries all of it: d4 (1 and 2); q1 d3 and d4 are graded by one side only
     assert one.queries["share"].to_dict() == pytest.approx({"q2": 1.0, "q1": 0.0})
     assert one.documents[["query_id", "doc_id"]].to_numpy().tolist() == [
@@ -83,12 +57,13 @@ def test_the_strongest_conflicts_come_first(conflict):
     found = analyse.disagreements(conflict, n_resamples=50)
     row = found.pairs.iloc[0].to_dict()
     weaker = row | {"verdict": "conflict", "human_p": 0.99}
-    noise = row | {"verdict": "within human noise", "human_p": 0.6}
+    noise = row | {"verdict": "within noise", "human_p": 0.6}
     wide = row | {"verdict": "conflict", "human_p": 0.99, "human": 2.0}
     many = dataclasses.replace(found, pairs=pd.DataFrame([noise, weaker, wide, row]))
     shown = exhibits.exhibits(conflict, many)
     assert [(e.verdict, e.human) for e in shown] == [("strong conflict", 1), ("conflict", 2), ("conflict", 1)]
     assert len(exhibits.exhibits(conflict, many, most=2)) == 2
+    assert exhibits.verdicts(shown[:1]) == {("good", "bad"): "strong conflict"}
 
 
 def test_nothing_to_show(study):
@@ -96,9 +71,7 @@ def test_nothing_to_show(study):
     same = dataclasses.replace(found, pairs=found.pairs[found.pairs["order"] == "same"])
     for nothing in (exhibits.exhibits(study, None), exhibits.exhibits(study, same)):
         assert nothing == ()
-        assert exhibits.carrying_queries(nothing) is None
-        assert exhibits.carrying_documents(nothing) is None
-        assert exhibits.texts(nothing, study.collection.corpus()).text == ""
+        assert exhibits.verdicts(nothing) == {}
 
 
 def test_real_conflicts(cases, tmp_path):

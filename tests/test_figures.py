@@ -180,7 +180,7 @@ def test_disagreements(small):
 
 def test_conflicts_are_marked(small):
     pairs = small.disagreements.pairs.assign(
-        order="different", verdict=["conflict", "strong conflict", "within human noise"]
+        order="different", verdict=["conflict", "strong conflict", "within noise"]
     )
     found = SimpleNamespace(measure="P@3", human="h", judge="j", pairs=pairs)
     # widest by human first: .272, .260, .011

@@ -23,7 +23,11 @@ def test_heads_name_the_labels():
         ("P(rel=2)@10", "share of the top documents"),
         ("AP", "average precision"),
         ("human_p", "share of resamples of queries in which a is above b, under author grades"),
-        ("system", ""),
+        ("system", "name of a run"),
+        ("nDCG@10 judge all top", "nDCG@10 claude were every failed"),
+        ("grade 2", "share of the graded pairs"),
+        ("1", "pairs with this grade when judged again"),
+        ("collection demo", "the quantity in this collection"),
         ("$x_{", ""),
     ],
 )

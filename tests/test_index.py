@@ -62,8 +62,11 @@ def test_a_folder_of_reports_lists_them_with_their_answers(tmp_path):
         pages = [page(tmp_path / name, "08-choose", "Which?", f"Best of {name}."),
                  page(tmp_path / name, "03-correlate", "Alike?", f"Trust {name}.")]  # fmt: skip
         write_index(tmp_path / name, f"{name} {HOSTILE}", pages)
-    (tmp_path / "three").mkdir()
-    write_index(tmp_path / "three", "three", [])
+    for name in ("three", "copy"):
+        (tmp_path / name).mkdir()
+        write_index(tmp_path / name, name, [])
+    for name in ("one/08-choose", "two/08-choose", "three/08-choose.failed"):
+        (tmp_path / f"{name}.ipynb").touch()  # the copy holds pages alone
     text = write_contents(tmp_path).read_text(encoding="utf-8")
     check_closed(text)
     addresses, _, words = read(text)

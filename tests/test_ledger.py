@@ -173,7 +173,11 @@ def test_explained_does_not_write(folder):
 
 def test_a_short_time_is_under_a_minute_and_what_to_do_is_said_once(folder):
     said = ledger.forecast_lines(ledger.job_of(folder, "gpt-4.1"), replicate=0, retry_failed=False)
-    assert said[1].endswith(", under a minute at the configured rate")
+    assert said[1].endswith(", under a minute if a call takes 1.5 s, 64 at a time")
+    with (folder / "collection.toml").open("a", encoding="utf-8") as out:
+        out.write('[judges.paced]\nmodel = "m-2025-01-01"\nrequests_per_minute = 2\n')
+    paced = ledger.forecast_lines(ledger.job_of(folder, "paced"), replicate=0, retry_failed=False)
+    assert paced[1].endswith(" minutes at the configured rate")
     stopped = Outcome(5, {}, 2, 3, 8, None, "the server asks to wait 4000 s; run again then")
     assert (
         ledger.outcome_lines(stopped)[-1] == "3 pairs remain: the server asks to wait 4000 s; run again then."

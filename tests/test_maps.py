@@ -86,7 +86,7 @@ def test_swaps():
 def test_swaps_mark_conflicts(small):
     found = SimpleNamespace(
         human="h", judge="j",
-        pairs=pairs(("bm25", "dense", 0.9, 0.1, "conflict"), ("bm25", "hybrid", 0.9, 0.1, "within human noise")),
+        pairs=pairs(("bm25", "dense", 0.9, 0.1, "conflict"), ("bm25", "hybrid", 0.9, 0.1, "within noise")),
     )  # fmt: skip
     ax = show(maps.plot_swaps(found, ORDER))
     assert points(ax) == [(1.5, 0.5), (0.5, 1.5)]

@@ -4,6 +4,7 @@ import ast
 import builtins
 import re
 from collections import Counter
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -11,7 +12,9 @@ import papermill
 import pytest
 import toy
 from folders import DEGRADED, conflict_folder, trec_folder, without
+from nbclient import NotebookClient
 
+from poolkit import study
 from poolkit.display import Html
 from poolkit.report import NOTEBOOKS
 
@@ -127,7 +130,7 @@ SAID = {  # what some page says in each poorer world, beside what `lacks` says o
     "one system": "There is one system only, so there is no order to compare.",
     "one query": "On one query it cannot be told from the others.",
     "constant scores": "a side scores all systems alike, so their orders cannot be correlated.",
-    "no human": "Without human labels and a judge's on the same queries this cannot be known.",
+    "no human": "Without reference labels and a judge's on the same queries this cannot be known.",
 }
 
 
@@ -158,14 +161,15 @@ def test_one_measure_without_a_threshold(tmp_path):
 def test_a_conflict_is_taken_apart(tmp_path):
     folder = conflict_folder(tmp_path / "conflict")
     text = "\n".join(x.text for x in run(BOOKS["04-disagree"], collection=str(folder), **FEW))
-    assert "1 conflict to take apart." in text
-    assert "good against bad, strong conflict: +1.0000 under human labels, -1.0000 under the judge." in text
-    assert "<b>About g1</b>." in text
+    assert "1 conflict to read." in text
+    assert (
+        "good (left) against bad (right), strong conflict: +1.000 under author and -1.000 under robot" in text
+    )
     plain = "\n".join(
         x.text for x in run(BOOKS["04-disagree"], collection=str(toy.toy_folder(tmp_path / "toy")), **FEW)
     )
     assert "There is no conflict. Shown is the strongest disagreement" in plain
-    assert "bm25 against dense, within human noise" in plain
+    assert "bm25 (left) against dense (right), within noise: " in plain
 
 
 def test_what_choosing_shows(tmp_path):
@@ -199,6 +203,30 @@ def test_the_cells_run_by_hand_write_no_files(tmp_path, monkeypatch):
     run(BOOKS["01-pool"], collection="../data/toy")
     assert sorted(tmp_path.rglob("*")) == before
     assert folder.exists()
+
+
+@pytest.mark.parametrize("place", ["beside the notebooks", "elsewhere"])
+def test_a_fresh_kernel_runs_all_cells_with_their_defaults(place, tmp_path):
+    cwd = NOTEBOOKS if place == "beside the notebooks" else tmp_path
+    before = sorted(cwd.iterdir())
+    found = nbformat.read(NOTEBOOKS / "01-pool.ipynb", 4)
+    NotebookClient(found, timeout=300, resources={"metadata": {"path": str(cwd)}}).execute()
+    shown = [o for c in code_cells(found) for o in c.outputs if o.output_type == "execute_result"]
+    assert shown[0]["data"]["text/plain"].startswith("25 systems returned 12,000 documents")
+    assert sorted(cwd.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_the_default_collection_is_found_from_any_folder(name, tmp_path, monkeypatch):
+    first, second = code_cells(BOOKS[name])[:2]
+    given = {}
+    exec(first.source, given)
+    loading = next(line for line in second.source.splitlines() if "open_study(" in line)
+    for cwd in (NOTEBOOKS, NOTEBOOKS.parent, tmp_path):
+        monkeypatch.chdir(cwd)
+        names = {"open_study": lambda folder, **_: study._found(Path(folder))} | given
+        exec(loading, names)
+        assert all((folder / "queries.jsonl").exists() for folder in names.get("studies") or [names["study"]])
 
 
 def test_two_collections_side_by_side(tmp_path):

@@ -97,6 +97,7 @@ def test_no_runs_says_where_to_put_them(tmp_path):
         ("[grade_maps]\nh = 'x'", "[grade_maps] h is 'x'; expected a table [grade_maps.h]"),
         ("[labels]\nh = 'x'", "[labels] h is 'x'; expected a table [labels.h]"),
         ("[labels.h]\ntitle = 3", "[labels.h] title is 3; expected a text"),
+        ("[labels.h]\nabout = 3", "[labels.h] about is 3; expected a text"),
         ("[judges]\nh = 'x'", "[judges] h is 'x'; expected a table [judges.h]"),
         ("measures = [1, 2]", 'measures holds 1, 2; write names such as "nDCG@10"'),
         ("[grades]\nx = 'b'", "[grades] x is not a grade; a grade is a whole number"),

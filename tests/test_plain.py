@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkit.plain import escaped, isolated, named, shortened, visible
+from poolkit.plain import escaped, isolated, labelled, named, shortened, visible
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,17 @@ def test_shortened_keeps_both_ends():
 def test_names_are_short_and_on_one_line():
     assert named("a\nb") == "a b"
     assert len(named("n" * 100_000)) == 60
+
+
+def test_a_name_that_runs_from_right_to_left_ends_with_itself():
+    assert named("minilm-é") == "minilm-é"
+    for name in ("שלום", "x\u200fy", "\u061c"):
+        assert named(name) == f"\u2068{name}\u2069"
+        assert visible(named(name)) == named(named(name)) == named(name)
+        assert labelled(named(name)) == name
+    # what only looks like ours: nothing inside such a pair can leave it, and one alone is seen
+    assert visible("\u2068a\u2069") == "\u2068a\u2069"
+    assert visible("\u2068a\u202eb\u2069 \u2068") == "‹2068›a‹202E›b‹2069› ‹2068›"
 
 
 def test_escaped_and_isolated():

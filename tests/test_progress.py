@@ -26,10 +26,10 @@ def test_lines_where_there_is_no_terminal(capsys, monkeypatch):
     clock[0] = 71.0
     meter.add([], 1.0, 32.0)  # nothing new, but a call hangs: the line comes all the same
     assert capsys.readouterr().err.endswith(", 1.00 USD, oldest call 32 s\n")
-    meter.add([{"status": "ok"}] * 75, None, 2.0)
+    meter.add([{"status": "ok"}] * 75, None, -0.3)  # a call sent since the clock was read
     meter.close()
     assert capsys.readouterr().err == (
-        "judged 95 of 100, 1 failed, 1.3/s, 4 s left, price unknown, oldest call 2 s\n"
+        "judged 95 of 100, 1 failed, 1.3/s, 4 s left, price unknown, oldest call 0 s\n"
     )
 
 

@@ -105,7 +105,7 @@ def test_what_an_index_tells_of_a_page(notebook):
 def test_a_page_without_an_answer_tells_why():
     why = shown(text__html=missing("No labels.").markup)
     figure = shown(text__html=picture("<svg/>", "A figure.").markup)
-    caveat = shown(text__html=notes(["Mind this."]).markup)
+    caveat = shown(text__html=f'<p class="next">Next: go.</p>{notes(["Mind this."]).markup}')
     cells = [
         new_markdown_cell("# Why?"),
         new_markdown_cell("## Answer"),
@@ -114,7 +114,7 @@ def test_a_page_without_an_answer_tells_why():
     ]
     found = page_of(new_notebook(cells=cells), Path("x.html"))
     assert found.answers == ('<p class="hole">No labels.</p>',)
-    assert found.caveats == '<ul class="notes"><li>Mind this.</li></ul>'
+    assert found.caveats == '<ul class="notes"><li dir="auto">Mind this.</li></ul>'
     assert found.figure.startswith("<figure><figcaption>A figure.")
 
 

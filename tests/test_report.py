@@ -1,9 +1,11 @@
 """Notebooks to shared pages: one whole run on a hostile toy collection, and small notebooks that fail."""
 
+import base64
 import csv
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -20,27 +22,35 @@ from poolkit.tables import DataError
 
 HOSTILE = (
     "<script>document.title='owned'</script> & $x_{$ </title></style> {{7*7}} [a](javascript:document.title=1) "
-    "<img src=//evil onerror=\"document.title='owned'\"> \u202eturned \x1b[31mred\x1b[0m שלום"
+    "<img src=//evil onerror=\"document.title='owned'\"> \u202eturned \x1b[31mred\x1b[0m \u200fשלום 12"
 )
 SEEN = HOSTILE.replace("\u202e", "\u2039202E\u203a").replace("\x1b", "\u241b")  # as a page shows it
-SYSTEM = "hy&brid <b>$x_{$ <img src=x onerror=document.title='owned'>"
+SYSTEM = f"hy&brid <b>$x_{{$ <img src=x onerror=document.title='owned'> \u200fשלום 12 {'n' * 100}"
 ENDLESS = "e" * 100_000
+QUERY_IDS = {"q1": f"q1{ENDLESS}", "q2": "q2<script>document.title='owned'</script>\u200fשלום"}
 PAGES = sorted(p.stem for p in NOTEBOOKS.glob("*.ipynb"))
+PRIVATE = {
+    "OPENAI_API_KEY": "sk-secret-of-the-environment", "USER": "visible-user-name", "LOGNAME": "visible-user-name",
+}  # fmt: skip
 FEW = ["n_resamples=200", "n_orders=10", "n_worlds=20", "measures=nDCG@3 P@3"]
 
 
 def hostile_folder(path):
-    """Write the toy world with hostile text in every place where text comes from files."""
+    """Write the toy world with hostile and endless text in every place where text comes from files."""
     toy.toy_folder(path)
     (path / "runs" / "hybrid.run").rename(path / "runs" / f"{SYSTEM}.run")
-    rows = [["system", "family", "mode"], *([s, f + HOSTILE, s + HOSTILE] for s, f in toy.FAMILIES.items())]
+    rows = [
+        ["system", "family", "mode"],
+        *([s, f + ENDLESS + HOSTILE, s + HOSTILE] for s, f in toy.FAMILIES.items()),
+    ]
     rows[-1][0] = SYSTEM
     with (path / "systems.csv").open("w", encoding="utf-8", newline="") as out:
         csv.writer(out).writerows(rows)
     texts = [{"_id": d, "title": t + HOSTILE, "text": t + HOSTILE + ENDLESS} for d, t in toy.TITLES.items()]
     toy.write_lines(path / "corpus.jsonl", [json.dumps(x) for x in texts])
     toy.write_lines(
-        path / "queries.jsonl", [json.dumps({"_id": q, "text": HOSTILE + ENDLESS}) for q in toy.QUERIES]
+        path / "queries.jsonl",
+        [json.dumps({"_id": QUERY_IDS[q], "text": HOSTILE + ENDLESS}) for q in toy.QUERIES],
     )
     judged = (path / "judgments" / "robot.jsonl").read_text(encoding="utf-8")
     judged = judged.replace('"It says so."', json.dumps(HOSTILE + ENDLESS)).replace(
@@ -57,8 +67,24 @@ def hostile_folder(path):
             text = re.sub(
                 r"\bd1\b", "d1<script>document.title='owned'</script>", file.read_text(encoding="utf-8")
             )
-            file.write_text(re.sub(r"\bd2\b", f"d2{ENDLESS}", text), encoding="utf-8")
+            for old, new in {"d2": f"d2{ENDLESS}", **QUERY_IDS}.items():
+                text = re.sub(rf"\b{old}\b", new, text)
+            file.write_text(text, encoding="utf-8")
     return path
+
+
+# What a browser says of a page: that it is no wider than its window, and that what runs from right to left is held.
+MEASURE = """
+const leftward = /[\\u0590-\\u08ff\\u200f]/, loose = [];
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (texts.nextNode()) {
+  const free = texts.currentNode.data.replace(/\\u2068[^\\u2069]*\\u2069/g, "");
+  const held = texts.currentNode.parentElement.closest("bdi, [dir], script, style");
+  if (leftward.test(free) && !held) loose.push(free.trim().slice(0, 99));
+}
+const fits = document.documentElement.scrollWidth <= innerWidth;
+document.title = !fits ? "too wide" : loose.length ? "not isolated: " + loose[0] : "fits";
+"""
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +96,8 @@ def published(tmp_path_factory):
     given = [x for p in FEW for x in ("-p", p)]
     done = subprocess.run(
         [str(Path(sys.executable).with_name("poolkit")), "report", "../data/toy", "--out", "../reports", *given],
-        cwd=root / "elsewhere", env={**os.environ, "HOME": str(root / "no-home")}, capture_output=True, text=True,
+        cwd=root / "elsewhere", env={**os.environ, **PRIVATE, "HOME": str(root / "no-home")},
+        capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout == "report: ../reports/toy/index.html\n"
@@ -108,13 +135,12 @@ def test_pages_stay_small_whatever_they_hold(published):
 
 def test_hostile_text_is_inert_and_readable_in_a_browser(published, tmp_path):
     # without the policy, so that escaping alone has to do; on a telephone; hostile text would set another title
-    measure = "document.title = document.documentElement.scrollWidth <= innerWidth ? 'fits' : 'too wide'"
     for page in [*PAGES, "index"]:
         text = (published / f"{page}.html").read_text(encoding="utf-8")
         text, policies = re.subn(r"<meta [^>]*Content-Security-Policy[^>]*>", "", text)
         assert policies == 1
         copy = tmp_path / f"{page}.html"
-        copy.write_text(text.replace("</body>", f"<script>{measure}</script></body>"), encoding="utf-8")
+        copy.write_text(text.replace("</body>", f"<script>{MEASURE}</script></body>"), encoding="utf-8")
         title, markup = after_running(copy, tmp_path, width=400)
         assert title == "fits", page
         assert ("Copy as" in markup) == (page != "index"), page
@@ -142,6 +168,38 @@ def test_every_page_has_an_answer_and_its_code_closed(published):
         assert "Traceback" not in text, page
 
 
+def unexplained(text):
+    """Column heads of a page that no line explains, with the caption of their table."""
+    tables = re.findall(
+        r'<figure class="table"><figcaption>(.*?)</figcaption>.*?<thead>(.*?)</thead>', text, re.S
+    )
+    heads = [(re.sub("<.*?>", "", h), told) for told, row in tables for h in re.findall(r"<th.*?</th>", row)
+             if '<abbr title="' not in h]  # fmt: skip
+    return len(tables), heads
+
+
+def test_every_column_of_every_table_is_explained(published):
+    seen = 0
+    for folder in (published, NOTEBOOKS.parent / "reports" / "example"):  # the demo's pages, as committed
+        for path in sorted(folder.glob("*.html")):
+            tables, heads = unexplained(path.read_text(encoding="utf-8"))
+            assert not heads, path
+            seen += tables
+    assert seen > 80
+
+
+def test_no_word_of_people_where_the_labels_are_a_models():
+    texts = {
+        p.name: p.read_text(encoding="utf-8")
+        for p in (NOTEBOOKS.parent / "reports" / "example").glob("*.html")
+    }
+    assert texts
+    for name, text in texts.items():
+        own = re.sub(r'<article>.*?</article>|<ul class="notes">.*?</ul>|<td.*?</td>', "", text, flags=re.S)
+        own = re.sub(r'src="data:[^"]*"|<details class="code">.*?</details>', "", own, flags=re.S)
+        assert not re.findall(r"\b(?:human|people|person)\w*", read(own)[2], re.I), name
+
+
 def test_parameters_reach_the_notebooks(published):
     said = read((published / "03-correlate.html").read_text(encoding="utf-8"))[2]
     assert "n_resamples = 200" in said
@@ -164,11 +222,32 @@ def test_files_are_written(published):
     assert not list(published.glob("*.failed.ipynb"))
 
 
-def test_executed_notebooks_tell_nothing_of_the_machine(published):
+def test_no_file_tells_of_the_machine_or_holds_a_key(published):
+    places = [
+        str(published),
+        str(Path.cwd()),
+        str(Path.home()),
+        sys.prefix,
+        "/tmp/",
+        "/home/",
+        socket.gethostname(),
+    ]
+    secrets = [x.encode() for x in {*places, *PRIVATE.values()} if len(x) > 4]
+    kinds = set()
+    for path in (p for p in published.rglob("*") if p.is_file()):
+        kinds.add(path.suffix)
+        held = path.read_bytes()
+        for inner in re.findall(rb"data:image/[^;]+;base64,([A-Za-z0-9+/=]+)", held):
+            held += base64.b64decode(inner)  # figures inside a page, and pictures inside those
+        assert not [x for x in secrets if x in held], path.name
+    assert kinds == {".html", ".ipynb", ".svg", ".png", ".csv"}
+    for path in (published / "figures").glob("*.[sp][vn]g"):
+        assert b"matplotlib.org" not in path.read_bytes(), path.name
+
+
+def test_executed_notebooks_are_sound(published):
     for path in published.glob("*.ipynb"):
         text = path.read_text(encoding="utf-8")
-        for place in (str(published), str(Path.cwd()), str(Path.home()), sys.prefix, "/tmp/"):
-            assert place not in text, (path.name, place)
         found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
         nbformat.validate(nbformat.from_dict(found))
         assert "papermill" not in found["metadata"]

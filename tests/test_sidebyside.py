@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import toy
 
-from poolkit import analyse
-from poolkit.sidebyside import chosen, clearest, show, side_by_side
+from poolkit import analyse, exhibits
+from poolkit.sidebyside import chosen, deciding, show, side_by_side
 from poolkit.study import open_study
 from poolkit.tables import DataError
 
@@ -46,28 +46,41 @@ def test_with_one_side_the_widest_difference_decides(study):
 
 
 def test_what_is_shown(study):
-    shown = show(study, side_by_side(study, "bm25", "dense"))
+    shown = show(study, side_by_side(study, "bm25", "dense"), verdicts={("bm25", "dense"): "within noise"})
     assert shown.markup.count("<article>") == 2
     assert shown.markup.count('<li class="both">') == 4  # d2 in q1 and d5 in q2, in both lists
-    assert "author grades 2, robot 2" in shown.markup
-    assert "author grades \u2013, robot 0" in shown.markup  # d3 of q1: no author grade
-    assert '<p class="thought" dir="auto">It says so.</p>' in shown.markup
-    assert "bm25 (left) and dense (right) on the 2 of 2 queries" in shown.markup
+    assert "(author grades 2, robot 2)" in shown.markup
+    assert "(<b><bdi>author grades \u2013, robot 0</bdi></b>)" in shown.markup  # d3 of q1: no author grade
+    # a thought is seen, a text opens on a click
+    assert '</details><p class="thought" dir="auto">It says so.</p></li>' in shown.markup
+    assert "bm25 (left) against dense (right), within noise: " in shown.markup
+    assert " under author grades and " in shown.markup
+    assert "The 2 of 2 queries that decide most, top 3." in shown.markup
     assert "open" not in shown.markup.split("<details")[1][:6]
 
 
-def test_the_pair_named_comes_before_the_pair_found(study):
-    found = analyse.disagreements(study, n_resamples=200)
-    assert clearest(found) == ("bm25", "dense")
-    assert clearest(None) == ()
-    assert chosen(study, ["dense", "hybrid"], clearest(found)).a == "dense"
-    assert chosen(study, [], (), clearest(found)).b == "dense"
-    assert chosen(study, [], ()) is None
-    assert chosen(dataclasses.replace(study, human=None, judge=None), ["bm25", "dense"]) is None
+def test_the_pair_named_comes_before_the_pairs_found(study):
+    found = exhibits.verdicts(exhibits.exhibits(study, analyse.disagreements(study, n_resamples=200)))
+    assert found == {("bm25", "dense"): "within noise"}
+    (one,) = chosen(study, ["dense", "hybrid"], list(found))
+    assert (one.a, one.b) == ("dense", "hybrid")
+    several = [("bm25", "dense"), ("bm25", "hybrid"), ("dense", "hybrid"), ("dense", "bm25")]
+    assert [(p.a, p.b) for p in chosen(study, [], several)] == several[:3]
+    assert chosen(study, [], [()]) == ()
+    assert chosen(dataclasses.replace(study, human=None, judge=None), ["bm25", "dense"], []) == ()
+
+
+def test_queries_of_all_pairs_in_one_table(study):
+    pairs = chosen(study, [], [("bm25", "dense"), ("bm25", "hybrid")])
+    table = deciding(pairs)
+    assert list(table.columns)[:4] == ["a", "b", "query_id", "query"]
+    assert table[["b", "query_id"]].to_numpy().tolist()[0] == ["dense", "q2"]
+    assert len(table) == 4
+    assert deciding(()) is None
 
 
 def test_nothing_to_show_is_said(study):
-    assert show(study, None).markup.startswith('<p class="hole">')
+    assert show(study).markup.startswith('<p class="hole">')
 
 
 def test_what_is_refused(study):
@@ -76,4 +89,4 @@ def test_what_is_refused(study):
     with pytest.raises(ValueError, match="two different systems are needed; got bm25 twice"):
         side_by_side(study, "bm25", "bm25")
     with pytest.raises(ValueError, match=r"pair is \['bm25'\]; name two systems, or none"):
-        chosen(study, ["bm25"])
+        chosen(study, ["bm25"], [])

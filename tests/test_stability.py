@@ -143,7 +143,21 @@ def test_two_judges():
 
 def test_a_judge_agrees_with_itself():
     found = judges(labels(), labels(), n_resamples=20, rng=rng())
-    assert (found.exact.value, found.kappa.value, found.drift.low, found.drift.high) == (1, 1, 0, 0)
+    assert (found.exact.value, found.kappa.value, found.drift.value) == (1, 1, 0)
+    # nothing moved, so resampling has nothing to say; so many equal pairs leave rates up to 1 - 0.025^(1 / n)
+    assert np.isnan([found.kappa.low, found.kappa_quadratic.high, found.drift.low, found.drift.high]).all()
+    assert found.unseen == pytest.approx(1 - 0.025 ** (1 / found.n))
+    assert any(note.startswith("no grade moved, so kappa and drift have no interval") for note in found.notes)
+
+
+def test_what_repeats_do_not_exclude():
+    other = labels({"q1": {"d1": 2, "d2": 0}, "q2": {"d4": 2, "d5": 2, "d1": 1}}, "other", human=False)
+    found = judges(labels(), other, n_resamples=20, rng=rng())  # two of five differ
+    # Clopper and Pearson: at the upper end, two or fewer of five have a chance of 0.025
+    p = found.unseen
+    assert (1 - p) ** 5 + 5 * p * (1 - p) ** 4 + 10 * p**2 * (1 - p) ** 3 == pytest.approx(0.025)
+    assert not np.isnan(found.kappa.low)
+    assert np.isnan(judges(labels(), labels({"q9": {"d1": 1}}), n_resamples=20, rng=rng()).unseen)
 
 
 def noisy(share, n=400, shift=0, seed=0):

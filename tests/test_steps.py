@@ -64,17 +64,47 @@ def test_disagreements(conflicts, differ, start):
 
 
 def test_leaving_out():
-    effects = pd.DataFrame({"measure": ["AP", "AP", "P@5"], "flips": [1, 0, 0]})
-    assert "placed wrongly" in said(steps.after_leaving_out(Result(effects=effects), "AP"))
-    assert "The order held" in said(steps.after_leaving_out(Result(effects=effects), "P@5"))
+    flips = pd.DataFrame(
+        {
+            "measure": ["AP", "AP", "AP"],
+            "better": ["a", "a", "c"],
+            "worse": ["b", "b", "d"],
+            "gap": [0.01, 0.01, 0.002],
+        }
+    )
+    found = Result(flips=flips)
+    told = said(steps.after_leaving_out(found, "AP"))
+    assert told.startswith("never compare a newcomer before")
+    assert told.endswith("Unpooled, 2 pairs turned here, the widest 0.0100 apart.")
+    pairs = pd.DataFrame({"a": ["b", "c"], "b": ["a", "d"], "verdict": ["inconclusive", "win"]})
+    sure = Result(pairs=pairs, draws=[0])
+    assert said(steps.after_leaving_out(found, "AP", sure)).endswith(
+        "the widest 0.0100 apart; 1 of them is apart beyond the noise of these queries, each pair by itself."
+    )
+    noisy = Result(pairs=pairs.assign(verdict="tie"), draws=[0])
+    assert said(steps.after_leaving_out(found, "AP", noisy)).endswith(
+        "these queries could not tell any of them apart anyway."
+    )
+    assert said(steps.after_leaving_out(found, "AP", Result(pairs=pairs, draws=[]))).endswith("apart.")
+    assert "The order held" in said(steps.after_leaving_out(found, "P@5"))
     assert said(steps.after_leaving_out(None, "AP")) == ""
 
 
 def test_repeats():
     noise = Result(pairs=pd.DataFrame({"turned": [0.5, 0.05, 0.051]}))
-    assert said(steps.after_repeats(noise)).startswith("call the 2 pairs of systems that its noise may turn")
-    assert said(steps.after_repeats(Result(pairs=noise.pairs * 0))).startswith("nothing;")
-    assert said(steps.after_repeats(None)) == ""
+    again = Result(n=40, exact=Result(value=0.95), unseen=0.16)
+    still, alike = Result(pairs=noise.pairs * 0), Result(n=40, exact=Result(value=1), unseen=0.088)
+    assert said(steps.after_repeats(noise, again)).startswith(
+        "call the 2 pairs of systems that its noise may turn"
+    )
+    assert said(steps.after_repeats(still, again)).startswith(
+        "nothing. The noise seen in 40 repeats turns no pair"
+    )
+    assert said(steps.after_repeats(still, alike)).startswith(
+        "read more pairs again. 40 equal repeats exclude only that more than 8.8 % of grades move"
+    )
+    for nothing in (steps.after_repeats(None, again), steps.after_repeats(noise, Result(n=0))):
+        assert said(nothing) == ""
 
 
 def test_growth():

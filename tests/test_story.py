@@ -133,7 +133,7 @@ def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
     different = noise + conflict + strong + unknown
     known = different - unknown
     counts = pd.Series({
-        "pairs": pairs, "different": different, "within human noise": noise, "conflict": conflict + strong,
+        "pairs": pairs, "different": different, "within noise": noise, "conflict": conflict + strong,
         "strong conflict": strong, "unknown": unknown,
     })  # fmt: skip
     share = noise / known if known else NAN
@@ -153,16 +153,19 @@ def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
 
 def test_disagreements():
     assert disagreements(200, noise=9, conflict=1) == (
-        "Of 200 pairs of systems, 10 are ordered differently by reader and author grades: 9 (90.0 %) within the "
-        "noise of these queries; 1 conflict remains. 99.5 % of all pairs are not contradicted; "
-        "author grades alone can tell 2 of them apart on these queries."
+        "For 1 of 10 pairs it is: of 200 pairs of systems, 10 are ordered differently by reader and author grades, 9 "
+        "(90.0 %) of them within the noise of these queries; 1 conflict remains. 99.5 % of all pairs are not "
+        "contradicted; author grades alone can tell 2 pairs apart on these queries."
     )
     assert "; 1 conflict remains, a strong one. " in disagreements(200, noise=9, strong=1)
     assert "; 3 conflicts remain, none of them strong. " in disagreements(200, conflict=3)
     assert "; 3 conflicts remain, 1 of them strong. " in disagreements(200, conflict=2, strong=1)
     assert disagreements(3, noise=1).startswith(
-        "Of 3 pairs of systems, 1 is ordered differently by reader and author grades: 1 (100.0 %) within the "
-        "noise of these queries; 0 conflicts remain."
+        "Not as far as these queries can tell: of 3 pairs of systems, 1 is ordered differently by reader and author "
+        "grades, which is within the noise of these queries; author grades alone can tell 2 pairs apart"
+    )
+    assert "5 are ordered differently by reader and author grades, all of them within" in disagreements(
+        9, noise=5
     )
 
 
@@ -210,6 +213,11 @@ def test_repeats():
         "Of 320 pairs judged again, a share of 0.90 [0.80, 1.00] gets the same grade, 0.95 [0.85, 1.05] a grade at "
         "most one apart, and 0.92 [0.82, 1.02] the same side of relevance; Cohen's kappa is undefined."
     )
+    alike = some | {"exact": around(1.0), "unseen": 0.0881}
+    assert said(story.repeats_story(Result(n=40, **alike))) == (
+        "All 40 pairs judged again got the same grade. So many equal repeats do not show that no grade would move: "
+        "they exclude, at 95 %, that more than 8.8 % would."
+    )
     assert said(story.repeats_story(Result(n=1, **some))).startswith("Of 1 pair judged again")
     assert said(story.repeats_story(Result(n=0))) == (
         "No pair was read twice, so how far the judge repeats itself is unknown."
@@ -222,6 +230,23 @@ def test_noise():
         "Simulated: were every grade given once more with the flips seen in the repeats, 1 of 3 pairs of systems "
         "would change order in more than 5 % of 1,000 worlds; tau-b with the observed order is 0.80 [0.70, 0.90]."
     )
+
+
+def test_other_labels():
+    def other(name, rho):
+        return Result(labels=Result(right=name)), None if rho is None else Result(rho=rho)
+
+    others = {"a": other("reader", around(0.8)), "b": other("half", None), "c": other("flat", around(NAN))}
+    assert said(story.judges_story(others, "P@5")) == (
+        "Spearman's rho of its order of the systems, by mean P@5, with that of other labels: reader 0.80 [0.70, 0.90]."
+    )
+    assert "what another judge would say is unknown" in said(story.judges_story({"b": others["b"]}, "P@5"))
+
+
+def test_noise_that_no_repeat_showed():
+    found = Result(pairs=pd.DataFrame({"turned": [0.0]}), means=np.zeros((1000, 3)), tau=around(1))
+    assert "there was no noise to simulate" in said(story.noise_story(found, Result(exact=around(1.0))))
+    assert said(story.noise_story(found, Result(exact=around(0.9)))).startswith("Simulated: ")
 
 
 def best(*systems, draws=5):

@@ -6,6 +6,7 @@ import re
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 import toy
 
@@ -69,6 +70,17 @@ def test_the_order_is_the_human_one_then_the_judges_then_the_files(study, folder
     judged = dataclasses.replace(study, human=None)
     assert judged.order() == ["dense", "bm25", "hybrid"]
     assert dataclasses.replace(judged, judge=None).order() == list(study.collection.runs.systems)
+
+
+def test_tables_have_the_order_of_the_report(study):
+    # robot's order is dense bm25 hybrid, the report's bm25 dense hybrid
+    table = pd.DataFrame({"x": [1, 2, 3]}, index=["hybrid", "dense", "bm25"])
+    assert study.arranged(table)["x"].tolist() == [3, 2, 1]
+    pairs = pd.DataFrame({"a": ["dense", "dense", "bm25"], "b": ["hybrid", "bm25", "hybrid"]})
+    assert study.arranged(pairs, "a", "b").to_numpy().tolist() == [
+        ["bm25", "hybrid"], ["dense", "bm25"], ["dense", "hybrid"],
+    ]  # fmt: skip
+    assert study.arranged(None) is None
 
 
 def test_human_labels_stand_in_where_there_is_no_judge(study):

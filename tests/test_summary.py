@@ -64,7 +64,11 @@ def test_what_a_collection_lacks_is_missing_in_its_row(table):
 
 def test_the_closing_table_sets_every_collection_beside_the_paper(table):
     found = summary.closing(table).set_index("quantity")
-    assert list(found.columns) == [*table.index, "the paper, for reference", "meaning"]
+    assert list(found.columns) == [
+        *(f"collection {c}" for c in table.index),
+        "the paper, for reference",
+        "meaning",
+    ]
     assert len(found) == len(summary.CLOSING)
     paper = found["the paper, for reference"]
     # METHOD 5: rho nDCG@10 FiQA .909, TREC-COVID .691, NQ .945, FinRAGBench-V .909
@@ -72,7 +76,7 @@ def test_the_closing_table_sets_every_collection_beside_the_paper(table):
     assert paper["orders of arrival with a reversal"].endswith("FinRAGBench-V 1.4 %")
     assert (found["meaning"] != "").all()
     rho = table["rho"].iloc[0]
-    assert found[table.index[0]]["Spearman's rho"].startswith(f"{rho.value:.1f}"[:3])
+    assert found[f"collection {table.index[0]}"]["Spearman's rho"].startswith(f"{rho.value:.1f}"[:3])
     assert set(summary.cost(table).columns) | set(summary.CLOSING) <= set(table.columns)
 
 
