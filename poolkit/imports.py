@@ -9,7 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from poolkit.sources import Fields, Rows, Source, dataset_source, folder_source
+from poolkit.datasets import dataset_source
+from poolkit.formats import HALF
+from poolkit.plain import visible
+from poolkit.sources import Fields, Rows, Source, folder_source
 from poolkit.tables import DataError, listed
 
 
@@ -152,13 +155,14 @@ def _grade_map(label: str, rows: Rows, meanings: dict[int, str]) -> str:
         f"\n[grade_maps.{_toml(label)}]  # grade of the source = grade here; change the right side to map"
     ]
     for grade, n in sorted(Counter(g for _, _, g in rows).items()):
-        meaning = f": {' '.join(str(meanings[grade]).split())}" if meanings.get(grade) else ""
+        meaning = f": {visible(' '.join(str(meanings[grade]).split()))}" if meanings.get(grade) else ""
         lines.append(f"{grade} = {grade}  # {n:,} labels{meaning}")
     return "\n".join(lines) + "\n" if rows else ""
 
 
 def _toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    """A text as a TOML string, which may hold no character 7F as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _write_jsonl(path: Path, rows: Iterable[Fields]) -> int:
@@ -172,6 +176,5 @@ def _write_jsonl(path: Path, rows: Iterable[Fields]) -> int:
             try:
                 out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             except UnicodeEncodeError:
-                said = "holds half a character (a lone surrogate such as \\ud800). Mend the text."
-                raise DataError(f"{path.name}: {row['_id']} {said}") from None
+                raise DataError(f"{path.name}: {row['_id']} holds {HALF}") from None
     return len(seen)

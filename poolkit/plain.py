@@ -1,6 +1,7 @@
 """Outside text made plain: no control character acts, no line is endless, all markup is escaped."""
 
 import html
+import json
 
 LONGEST = 4_000  # characters of a sentence
 CELL = 1_000  # of a table cell
@@ -23,6 +24,19 @@ def visible(text: str) -> str:
     '␛[31mred‹202E›txet'
     """
     return text.translate(_SHOWN).encode("utf-8", "replace").decode("utf-8")
+
+
+def foreign(start: bytes) -> str:
+    """What is wrong with a file whose first bytes say that its text is not UTF-8; else nothing.
+
+    Examples
+    --------
+    >>> foreign("q1".encode("utf-16"))
+    'UTF-16, where UTF-8 is expected. Save the file as UTF-8.'
+    """
+    kind = json.detect_encoding(start[:4])  # by byte order marks, and by where zeros stand
+    utf8 = kind.startswith("utf-8")
+    return "" if utf8 else f"{kind.upper()}, where UTF-8 is expected. Save the file as UTF-8."
 
 
 def shortened(text: str, most: int) -> str:

@@ -38,7 +38,7 @@ LAYERS = [
         "replay",
         "redraw",
     ],
-    ["outdated", "plan", "replies", "filling", "bulk"],
+    ["outdated", "plan", "replies", "filling", "bulk", "datasets"],
     ["workers", "local", "parcels"],
     ["batch", "loading"],
     ["collection", "imports", "judge"],
