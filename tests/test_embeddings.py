@@ -361,6 +361,7 @@ def test_ctrl_c_ends_with_one_line_and_what_was_answered_is_kept(tmp_path):
         command = [sys.executable, "-c", "from poolkit.cli import app; app()", "retrieve", str(tmp_path)]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while len(server.requests) < 3:
+            assert child.poll() is None
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         _, said = child.communicate(timeout=60)

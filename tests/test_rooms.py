@@ -23,6 +23,7 @@ LAYERS = [
         "glossary",
         "drawing",
         "columns",
+        "terminal",
     ],
     ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "display", "shell", "tally"],
     [
