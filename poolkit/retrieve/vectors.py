@@ -66,7 +66,7 @@ class Vectors:
     def of(self, system: System) -> tuple[Blocks, np.ndarray]:
         """Document and query vectors of a dense system, of unit length, at its dimensions."""
         wanted, source = system.options.get("dimensions"), _source(system)
-        shelf = self.shelves.setdefault(source, Shelf(self.folder, source))
+        shelf = self.shelves.setdefault(source, Shelf(self.folder, source, self.told))
         try:
             documents, queries = self._rows(system, shelf, ""), self._rows(system, shelf, system.formulation)
             return Blocks(shelf, documents, wanted), truncated(shelf.take(queries), wanted)
@@ -89,6 +89,9 @@ class Vectors:
             with shelf:
                 missing = {x.key: x for x in asked if x.key not in shelf.rows}
                 if missing:
+                    if shelf.damaged:
+                        said = f"{shelf.damaged:,} damaged vectors are not used; what is missing is made anew"
+                        self.told(f"{shelf.path.name}: {said}")
                     self._fill(system, shelf, list(missing.values()), extra, f"{kind} texts")
                 self.known[made_of] = np.array([shelf.rows[x.key] for x in asked])
         return self.known[made_of]
