@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from poolkit.plain import visible
 from poolkit.terminal import one_line, pair_of, print_csv, say
 
 HELP = """Compare retrieval systems on a shared pool, judged once by a language model.
@@ -214,7 +215,7 @@ def import_(
             raise ValueError(f"--judge and --sort go with a file of judgments, NAME.jsonl; got {source}")
         else:
             said = import_collection(source, data, queries=queries, seed=seed)
-        typer.echo("\n".join(said))
+        typer.echo("\n".join(" ".join(visible(line).split()) for line in said))
 
 
 @app.command()

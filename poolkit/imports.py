@@ -48,6 +48,8 @@ def import_collection(source: str, target: Path, *, queries: int = 0, seed: int 
         raise DataError(f"{target}: is there already, and not an empty folder; name a new folder")
     if queries < 0:
         raise ValueError(f"queries is {queries}; give how many to keep, or 0 for all")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it must be at least 0")
     found = folder_source(folder) if folder.is_dir() else dataset_source(source)
     if not found.queries:
         raise DataError(f"{source}: no queries found (queries.jsonl, queries.tsv, topics.tsv, queries*.json)")
@@ -88,6 +90,8 @@ def _write(found: Source, part: Path, name: str, came: int) -> list[str]:
         shutil.copy(path, part / path.name if path.name == "systems.csv" else part / "runs" / path.name)
     drawn = f" (drawn of {came:,})" if len(found.queries) < came else ""
     said = [f"{len(found.queries):,} queries{drawn}, {n_documents:,} documents, {len(runs)} runs"]
+    if blank := [q for q, fields in found.queries.items() if not fields["text"].strip()]:
+        said.append(f"{len(blank):,} queries have no text: {listed(blank)}")
     if sum(pictures):
         lost = f", {pictures[1]:,} pictures that documents name are not there" if pictures[1] else ""
         said.append(f"{pictures[0]:,} pages with a picture{lost}")
@@ -97,7 +101,8 @@ def _write(found: Source, part: Path, name: str, came: int) -> list[str]:
         here = [row for row in graded if row[0] in found.queries]
         lines = (f"{ids.of(q)}\t{ids.of(d)}\t{g}\n" for q, d, g in here)
         text = "query-id\tcorpus-id\tscore\n" + "".join(lines)
-        (part / "qrels" / f"{label}.tsv").write_text(text, encoding="utf-8")
+        if here:
+            (part / "qrels" / f"{label}.tsv").write_text(text, encoding="utf-8")
         said += _labels_said(label, here, len(graded) - len(here))
         toml += _grade_map(label, here, found.meanings)
     (part / "collection.toml").write_text(toml, encoding="utf-8")

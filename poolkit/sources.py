@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from poolkit.formats import HALF, halved, read_jsonl, read_qrels
+from poolkit.formats import HALF, halved, read_csv, read_jsonl, read_qrels, read_run
 from poolkit.lines import BOM, read_bytes, read_lines
 from poolkit.plain import foreign
 from poolkit.tables import DataError, listed
@@ -79,6 +79,7 @@ def folder_source(folder: Path) -> Source:
         found.labels[name] = list(zip(*columns, strict=True))
         read |= {path, folder / "qrels"}
     found.runs = _there(folder, "runs/*.run*", "*.run*", "systems.csv")
+    _check_runs(folder, found.runs)
     for path in _there(folder, "LICENSE*", "LICENCE*"):
         said = [line.strip() for _, line in read_lines(path).strict()]
         found.licence = f"{said[0]} (the source's {path.name})" if said else found.licence
@@ -97,6 +98,16 @@ def _there(folder: Path, *patterns: str) -> list[Path]:
     """Files of a folder by pattern, in the order of the patterns; folders, pipes and hidden files are left out."""
     every = [p for pattern in patterns for p in sorted(folder.glob(pattern))]
     return [_own(folder, p) for p in dict.fromkeys(every) if p.is_file() and not p.name.startswith(".")]
+
+
+def _check_runs(folder: Path, paths: list[Path]) -> None:
+    """Refuse runs and a systems.csv that cannot be read, and two runs of one system."""
+    names = dict[str, str]()
+    for path in paths:
+        read_csv(path).strict() if path.name == "systems.csv" else read_run(path).strict()
+        name, where = path.name.removesuffix(".gz").removesuffix(".run"), path.relative_to(folder).as_posix()
+        if (other := names.setdefault(name, where)) != where:
+            raise DataError(f"two files for the system {name}: {other} and {where}. Keep or rename one.")
 
 
 def _own(folder: Path, path: Path) -> Path:
@@ -162,7 +173,7 @@ def _documents(path: Path, source: Source) -> Iterator[Fields]:
     """Documents of a JSON Lines file, one line in memory at a time."""
     with path.open("rb") as start:
         zipped = start.read(2) == b"\x1f\x8b"
-    dropped: dict[str, None] = {}
+    dropped, empty, n = dict[str, None](), list[str](), 0
     try:
         with gzip.open(path) if zipped else path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
@@ -181,9 +192,15 @@ def _documents(path: Path, source: Source) -> Iterator[Fields]:
                     raise DataError(f"{where}: {HALF}")
                 _checked(where, row)
                 dropped |= dict.fromkeys(k for k in row if k not in ("_id", "title", "text", "image"))
+                n += 1
+                empty += [] if (str(row.get("title") or "") + row["text"]).strip() else [str(row["_id"])]
                 yield _document(path.name, path.parent, row)
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise DataError(f"{path.name}: the gzip data is damaged or cut short") from None
+    if not n:
+        raise DataError(f"{path.name}: the file is empty. Remove it, or put documents there.")
+    if empty:
+        source.notes.append(f"{len(empty):,} documents are empty: {listed(empty)}")
     if dropped:
         source.notes.append(f"fields of documents left out: {listed(dropped)}")
 

@@ -201,7 +201,7 @@ def test_an_empty_document_that_a_run_ranks_keeps_its_rank(late):
         (
             "systems.csv",
             "system,family\nother,x\n",
-            "h fuses late, a run without a row in systems.csv. Add one",
+            "h fuses late, a run to which systems.csv gives no family. Give it a row",
         ),
         ("systems.csv", ROW.replace("original", "keyword"), "h fuses formulations keyword and original"),
         ("runs/late.run", LATE.replace("d4", "d9"), "run late: 1 of its documents are not in the corpus: d9"),
@@ -220,7 +220,7 @@ def test_runs_that_cannot_be_fused_are_one_line_and_nothing_is_written(late, nam
 
 def test_queries_that_a_run_lacks_and_short_lists_are_said(late):
     (late / "runs" / "late.run").write_text(LATE[: LATE.index("q2")])
-    done = CliRunner().invoke(app, ["retrieve", str(late), "--depth", "4"])
+    done = CliRunner().invoke(app, ["retrieve", str(late)])
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [
         "poolkit: fuse_depth is below 4 in h: lists there may hold fewer than 4 ranks",

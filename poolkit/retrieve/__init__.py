@@ -93,10 +93,9 @@ def retrieve(
     place = id_order(doc_ids)
     reads = {s.name: s.options["fuse_depth"] for s in systems if s.kind == "hybrid"}
     deepest = max([depth, *reads.values()])
-    if shallow := [s.name for s in systems if reads.get(s.name, depth) < depth and _counts(s)]:
-        told(
-            f"fuse_depth is below {depth} in {listed(shallow)}: lists there may hold fewer than {depth} ranks"
-        )
+    most = min(depth, len(doc_ids))
+    if shallow := [s.name for s in systems if reads.get(s.name, most) < most and _counts(s)]:
+        told(f"fuse_depth is below {most} in {listed(shallow)}: lists there may hold fewer than {most} ranks")
     made = _given(systems, runs, doc_ids, told)
     sizes: dict[str, int] = {}
     indexes: dict[str, Bm25] = {}
@@ -140,10 +139,10 @@ def retrieve_folder(
     counted, csv = [s for s in systems if _counts(s)], folder / "systems.csv"
     paths = {s.name: run_path(folder, s.name) for s in counted}
     merged_catalogue(csv, catalogue(counted, of=systems))  # refuses before anything is spent
-    queries = read_queries(folder)
+    queries, corpus = read_queries(folder), read_corpus(folder)
     others = read_other_runs(folder, [s.name for s in systems if s.kind == "run"], queries["query_id"])
     counted, runs = retrieve(
-        read_corpus(folder), queries, systems, depth=depth, runs=others,
+        corpus, queries, systems, depth=depth, runs=others,
         cache=folder / ".cache" / "embeddings", max_usd=max_usd, told=told,
     )  # fmt: skip
     table = catalogue(counted, of=systems)

@@ -32,12 +32,21 @@ def read_corpus(folder: Path) -> pd.DataFrame:
     path = texts.one_of(folder, "corpus.jsonl", "corpus.jsonl.gz")
     if path is None:
         raise DataError(f"{folder}: no corpus.jsonl; retrieval needs the texts")
-    return texts.read_corpus(folder, path).strict().reset_index()
+    return _fit(texts.read_corpus(folder, path).strict().reset_index(), "doc_id", path.name)
 
 
 def read_queries(folder: Path) -> pd.DataFrame:
     """Table of query_id and every formulation of queries.jsonl."""
-    return texts.read_queries(folder).strict().reset_index()
+    return _fit(texts.read_queries(folder).strict().reset_index(), "query_id", "queries")
+
+
+def _fit(table: pd.DataFrame, key: str, where: str) -> pd.DataFrame:
+    """The table, if its ids fit a run file, whose columns are parted by white space."""
+    spaced = table[key][table[key].str.contains(r"\s|^$")].drop_duplicates()
+    if len(spaced):
+        said = f"empty ids and ids with spaces do not fit a run file: {listed(map(repr, spaced))}"
+        raise DataError(f"{where}: {said}")
+    return table
 
 
 def write_run(run: pd.DataFrame, system: str, path: Path) -> None:
@@ -53,12 +62,8 @@ def run_bytes(run: pd.DataFrame, system: str, path: Path) -> bytes:
     """
     if run.empty:
         raise DataError(f"system {system}: it finds no document for any query, so no run is written")
-    for ids in (run["query_id"], run["doc_id"]):
-        spaced = ids[ids.str.contains(r"\s|^$")].drop_duplicates()
-        if len(spaced):
-            raise DataError(
-                f"{path.name}: empty ids and ids with spaces do not fit a run file: {listed(map(repr, spaced))}"
-            )
+    for key in ("query_id", "doc_id"):
+        _fit(run, key, path.name)
     rows = zip(run["query_id"], run["doc_id"], run["rank"], run["score"], strict=True)
     text = "".join(f"{q} Q0 {d} {r} {s:.9g} {TAG}{system}\n" for q, d, r, s in rows)
     return gzip.compress(text.encode(), compresslevel=9, mtime=0)
@@ -66,6 +71,8 @@ def run_bytes(run: pd.DataFrame, system: str, path: Path) -> bytes:
 
 def run_path(folder: Path, system: str) -> Path:
     """Where a system's run goes; refused where a run stands that poolkit did not make for this system."""
+    if os.path.lexists(folder / "runs") and not (folder / "runs").is_dir():
+        raise DataError(f"{folder / 'runs'}: is not a folder. Move it away.")
     other = folder / "runs" / f"{system}.run"
     path = other.with_name(f"{other.name}.gz")
     for there in (p for p in (other, path) if os.path.lexists(p)):

@@ -29,6 +29,7 @@ FLAGS = ("matryoshka", "only_fused")
 NUMBERS = {"k1": float("inf"), "b": 1.0, "rrf_k": float("inf")}  # the highest of each; the lowest is 0
 WHOLE = ("dimensions", "fuse_depth", "concurrency", "attempts", "max_document_tokens")  # from 1
 RATES = ("requests_per_minute", "tokens_per_minute", "timeout")  # above 0
+LONGEST_NAME = 200  # bytes: a file may have 255, and its name here gets some more
 BM25 = {"k1": 1.5, "b": 0.75, "stem": ""}  # unless declared
 
 
@@ -125,6 +126,8 @@ def _check(name: str, table: Any) -> None:
     """Refuse names that are no file names, unknown kinds and keys, and values of another kind."""
     if not name or any(c in " /\\" or not c.isprintable() for c in name) or name.startswith("."):
         raise DataError(f"systems.toml: system {name!r} names a file; use no spaces, slashes or leading dot")
+    if len(name.encode()) > LONGEST_NAME:
+        raise DataError(f"systems.toml: system {name[:20]}... names a file; use at most {LONGEST_NAME} bytes")
     kind = table.get("kind") if isinstance(table, Mapping) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise DataError(f"systems.toml: system {name} has kind {kind!r}. Use one of {', '.join(KINDS)}.")
@@ -217,7 +220,8 @@ def _hybrid(name: str, table: Mapping[str, Any], made: Mapping[str, System]) -> 
     parts, deep = [made[n] for n in fuses], table["fuse_depth"]
     for part in parts:
         if not part.family:
-            raise DataError(f"{where} fuses {part.name}, a run without a row in systems.csv. Add one.")
+            said = "a run to which systems.csv gives no family. Give it a row with one."
+            raise DataError(f"{where} fuses {part.name}, {said}")
         if (holds := part.options.get("fuse_depth", deep)) < deep:
             raise DataError(
                 f"{where} reads {deep} ranks of {part.name}, whose own fuse_depth is {holds}. "
