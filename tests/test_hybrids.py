@@ -260,6 +260,18 @@ def test_systems_that_differ_differ_in_the_catalogue_and_settings_that_all_share
     ]
 
 
+def test_a_hybrid_of_two_bm25_has_the_settings_that_both_have():
+    table = catalogue(
+        declared(
+            plain=BM25, stemmed=STEMMED, minilm=MINILM,
+            two=hybrid("plain", "stemmed", "minilm"), one=hybrid("stemmed", "minilm"),
+        )
+    ).set_index("system")  # fmt: skip
+    assert "stem" in table, "plain and stemmed differ in it"
+    assert table.loc[["two", "one"], "stem"].tolist() == ["", ""]
+    assert table.loc[["two", "one"], "fuses"].tolist() == ["minilm + plain + stemmed", "minilm + stemmed"]
+
+
 def test_a_second_bm25_leaves_the_pairs_of_dense_and_hybrid(tmp_path):
     with Loopback(embeddings) as server:
         dense = f'kind = "dense"\nmodel = "tiny"\nbase_url = "{server.url}"\n'

@@ -247,7 +247,7 @@ def test_names_with_control_characters_make_a_toml_that_reads(beir, tmp_path):
         (
             "runs/b.run.gz",
             "q%201 Q0 d1 1 1 t\n",
-            r"^two files for the system b: runs/b\.run and runs/b\.run\.gz\. Keep",
+            r"^two files for the system b: runs/b\.run and runs/b\.run\.gz\.",
         ),
         (
             "b.run",

@@ -430,6 +430,29 @@ def test_a_run_from_elsewhere_is_never_overwritten_and_ones_own_is(shelf):
 
 
 @needs_bm25s
+@pytest.mark.parametrize("fails", ["a.run.gz", "b.run.gz", "systems.csv"])
+def test_a_full_disk_leaves_every_old_file_and_no_part_of_a_new_one(shelf, monkeypatch, fails):
+    (shelf / "systems.toml").write_text('[systems.a]\nkind = "bm25"\n[systems.b]\nkind = "bm25"\nk1 = 0.1\n')
+    retrieve_folder(shelf, depth=1)
+    before = {p: p.read_bytes() for p in shelf.rglob("*") if p.is_file()}
+    plain = Path.write_bytes
+
+    def full(path, data):
+        if path.name == f".{fails}.part":
+            plain(path, data[:5])
+            raise OSError(28, "No space left on device", str(path))
+        return plain(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    (shelf / "queries.jsonl").write_text('{"_id": "q2", "text": "bank jam"}\n')
+    done = CliRunner().invoke(app, ["retrieve", str(shelf)])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert re.search(r"^poolkit: .*\.part: No space left on device\n$", done.stderr)
+    (shelf / "queries.jsonl").write_bytes(before[shelf / "queries.jsonl"])
+    assert {p: p.read_bytes() for p in shelf.rglob("*") if p.is_file()} == before
+
+
+@needs_bm25s
 def test_empty_documents_are_said_and_never_found(shelf):
     with (shelf / "corpus.jsonl").open("a") as out:
         out.write('{"_id": "void", "title": "", "text": " "}\n')

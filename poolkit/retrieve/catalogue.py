@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from poolkit.retrieve.systems import KINDS, System, in_order, is_lexical
+from poolkit.retrieve.systems import BM25, KINDS, System, in_order, is_lexical
 
 CATALOGUE = ("system", "family", "mode", "model", "dimensions", "formulation")
 # What else can make two systems differ; `fuses` is written only where nothing before it differs.
@@ -35,7 +35,8 @@ def catalogue(systems: list[System], *, of: list[System] | None = None) -> pd.Da
     -----
     A setting (one of SETTINGS) has a column only where systems would otherwise have equal rows, and a value
     only in their rows: a setting that all share would keep a hybrid from being matched with its own dense
-    part, which has no such setting. A hybrid has the settings of the BM25 that it fuses.
+    part, which has no such setting. A hybrid has the settings of the BM25 that it fuses; of several, those
+    that are the same.
     """
     rows = [(s.name, s.family, s.kind, s.model, s.dimensions, s.formulation) for s in systems]
     table = pd.DataFrame(rows, columns=list(CATALOGUE)).astype({"dimensions": "Int64"})
@@ -59,7 +60,9 @@ def _settings(system: System, by_name: Mapping[str, System]) -> dict[str, Any]:
         own["fuses"] = " + ".join(sorted(system.fuses))
     parts = [by_name[x] for x in system.fuses if x in by_name and is_lexical(by_name[x], by_name)]
     inner = [_settings(part, by_name) for part in parts]
-    return {k: v for x in inner for k, v in x.items() if k in ("k1", "b", "stem")} | own
+    return {
+        k: inner[0][k] for k in BM25 if inner and all(x.get(k) == inner[0].get(k, "") for x in inner)
+    } | own
 
 
 def _text(value: Any) -> str:

@@ -118,7 +118,7 @@ def in_order(systems: list[System]) -> list[System]:
 def is_lexical(system: System, by_name: Mapping[str, System]) -> bool:
     """Whether it is BM25, or a fusion of nothing else."""
     if system.kind == "hybrid":
-        return all(is_lexical(by_name[part], by_name) for part in system.fuses)
+        return all(part in by_name and is_lexical(by_name[part], by_name) for part in system.fuses)
     return "bm25" in (system.kind, system.options.get("mode"))
 
 
