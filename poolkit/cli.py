@@ -203,16 +203,16 @@ def import_(
     from poolkit.merge import merge_judgments
 
     with one_line():
-        if source.endswith((".run", ".run.gz")):
+        if (judge or sort) and not source.endswith(".jsonl"):
+            raise ValueError(f"--judge and --sort go with a file of judgments, NAME.jsonl; got {source}")
+        if cells and not source.endswith((".run", ".run.gz")):
+            raise ValueError(f"--set goes with a run, NAME.run; got {source}")
+        if source.endswith(".jsonl"):
+            said = merge_judgments(Path(source), data, judge=judge, sort=sort)
+        elif source.endswith((".run", ".run.gz")):
             from poolkit.retrieve.folder import add_run
 
             said = add_run(Path(source), data, dict(pair_of(text, "--set") for text in cells))
-        elif cells:
-            raise ValueError(f"--set goes with a run, NAME.run; got {source}")
-        elif source.endswith(".jsonl"):
-            said = merge_judgments(Path(source), data, judge=judge, sort=sort)
-        elif judge or sort:
-            raise ValueError(f"--judge and --sort go with a file of judgments, NAME.jsonl; got {source}")
         else:
             said = import_collection(source, data, queries=queries, seed=seed)
         typer.echo("\n".join(" ".join(visible(line).split()) for line in said))

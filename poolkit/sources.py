@@ -78,7 +78,7 @@ def folder_source(folder: Path) -> Source:
         columns = (rows["query_id"], rows["doc_id"], rows["relevance"].astype(int))
         found.labels[name] = list(zip(*columns, strict=True))
         read |= {path, folder / "qrels"}
-    found.runs = _there(folder, "runs/*.run*", "*.run*", "systems.csv")
+    found.runs = _there(folder, "runs/*.run", "runs/*.run.gz", "*.run", "*.run.gz", "systems.csv")
     _check_runs(folder, found.runs)
     for path in _there(folder, "LICENSE*", "LICENCE*"):
         said = [line.strip() for _, line in read_lines(path).strict()]

@@ -52,6 +52,6 @@ def pair_of(text: str, option: str) -> tuple[str, str]:
     ('depth', ' 20')
     """
     name, equals, value = text.partition("=")
-    if not equals:
+    if not equals or not name.strip():
         raise ValueError(f"{option} {text!r}: write NAME=VALUE")
     return name.strip(), value

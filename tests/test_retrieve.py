@@ -585,6 +585,8 @@ def test_a_run_that_cannot_be_added_is_one_line(shelf, tmp_path):
     for text, cells, code, said in (
         ("q1 Q0 d2 1 21.3 x\n", [], 1, "late: say which family it belongs to: --set family=NAME"),
         ("q1 Q0 d2 1 21.3 x\n", ["--set", "family"], 2, "--set 'family': write NAME=VALUE"),
+        ("q1 Q0 d2 1 21.3 x\n", ["--set", "=f"], 2, "--set '=f': write NAME=VALUE"),
+        ("q1 Q0 d2 1 21.3 x\n", ["--sort"], 2, "--judge and --sort go with a file of judgments"),
         ("t1 Q0 d2 1 21.3 x\n", ["--set", "family=f"], 1, "no query of the runs is among the 2 queries"),
         ("q1 Q0 d2 1\n", ["--set", "family=f"], 1, "late.run, line 1: 4 columns where 6 are expected"),
     ):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from poolkit.retrieve.catalogue import catalogue, sized
+from poolkit.retrieve.catalogue import SETTINGS, catalogue, sized
 from poolkit.retrieve.folder import (
     merged_catalogue,
     other_runs,
@@ -147,7 +147,9 @@ def retrieve_folder(
     )  # fmt: skip
     table = catalogue(counted, of=systems)
     files = {paths[system]: run_bytes(run, system, paths[system]) for system, run in runs.items()}
-    files[csv] = merged_catalogue(csv, table).to_csv(index=False, lineterminator="\n").encode()
+    files[csv] = (
+        merged_catalogue(csv, table, emptied=SETTINGS).to_csv(index=False, lineterminator="\n").encode()
+    )
     write(files)
     return table
 

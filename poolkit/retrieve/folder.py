@@ -2,7 +2,7 @@
 
 import gzip
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from poolkit import texts
 from poolkit.formats import read_csv, read_run, read_toml
 from poolkit.lines import read_lines
 from poolkit.parts import named_files, read_config
-from poolkit.retrieve.catalogue import SETTINGS
 from poolkit.retrieve.systems import System
 from poolkit.tables import DataError, Order, Runs, listed, runs_from
 
@@ -134,7 +133,7 @@ def add_run(source: Path, folder: Path, row: Mapping[str, str]) -> list[str]:
     rows = (
         [] if csv.exists() else [{"system": n, "family": n} for n in there]
     )  # as if each had been given one
-    known = pd.DataFrame([*rows, {"system": name, **row}]).fillna("")
+    known = pd.DataFrame([*rows, {**row, "system": name}]).fillna("")
     table = merged_catalogue(csv, known)
     given = table.set_index("system").reindex(columns=["family"], fill_value="")
     if not str(given.at[name, "family"]).strip():
@@ -158,10 +157,10 @@ def read_other_runs(folder: Path, names: list[str], queries: pd.Series) -> Runs 
     return runs
 
 
-def merged_catalogue(path: Path, made: pd.DataFrame) -> pd.DataFrame:
+def merged_catalogue(path: Path, made: pd.DataFrame, *, emptied: Sequence[str] = ()) -> pd.DataFrame:
     """Rows of the systems made, laid over those of an existing systems.csv: nothing else in it changes.
 
-    A setting that no longer tells systems apart (`catalogue.SETTINGS`) is emptied in their rows.
+    Columns of `emptied` that `made` lacks are emptied in its rows: settings that no longer tell them apart.
     """
     fresh = made.astype(object).where(made.notna(), "").astype(str).set_index("system")
     if not os.path.lexists(path):
@@ -172,7 +171,7 @@ def merged_catalogue(path: Path, made: pd.DataFrame) -> pd.DataFrame:
     columns = list(dict.fromkeys([*old.columns, "system", *fresh.columns]))
     old = old.set_index("system")
     rows = old.reindex(list(dict.fromkeys([*old.index, *fresh.index])), columns=columns, fill_value="")
-    rows.loc[fresh.index, [c for c in SETTINGS if c in rows]] = ""
+    rows.loc[fresh.index, [c for c in emptied if c in rows]] = ""
     rows.loc[fresh.index, fresh.columns] = fresh
     return rows.drop(columns="system").rename_axis("system").reset_index()[columns]
 
