@@ -1,19 +1,14 @@
-"""The command line: arguments to the functions of the package, errors to one line."""
+"""The command line: arguments to the functions of the package, imported where used: --help answers at once."""
 
 import json
-import os
-import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:  # everything heavy is imported where it is used: --help answers at once
-    import pandas as pd
+from poolkit.plain import visible
+from poolkit.terminal import one_line, pair_of, print_csv, say
 
 HELP = """Compare retrieval systems on a shared pool, judged once by a language model.
 
@@ -45,27 +40,6 @@ def _options(
     """Take the options that stand before a command."""
 
 
-@contextmanager
-def _one_line() -> Iterator[None]:
-    """Bad input ends with one line on stderr, wrong arguments as wrong usage; no traceback."""
-    try:
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: _say(f"warning: {message}")
-            yield
-    except ValueError as error:
-        from poolkit.tables import DataError
-
-        _say(error)
-        raise typer.Exit(1 if isinstance(error, DataError) else 2) from None
-    except OSError as error:
-        _say(f"{error.filename}: {error.strerror}" if error.filename else error)
-        raise typer.Exit(1) from None
-
-
-def _say(message: object) -> None:
-    typer.echo(f"poolkit: {' '.join(str(message).split())}", err=True)
-
-
 def _split(measures: list[str]) -> tuple[str, ...]:
     return tuple(name for text in measures for name in text.split())
 
@@ -75,7 +49,7 @@ def check(data: Data) -> None:
     """List every problem in every file, with file and line. Exit 1 if any is an error."""
     from poolkit.check import check as problems_of
 
-    with _one_line():
+    with one_line():
         problems = problems_of(data)
     for problem in sorted(problems, key=lambda p: p.warning):
         typer.echo(f"{'warning' if problem.warning else 'error'}: {problem}")
@@ -94,7 +68,7 @@ def status(
     """Show systems, pool, reuse, and what each judge has judged and cost so far."""
     from poolkit.ledger import status_lines, status_of
 
-    with _one_line():
+    with one_line():
         found = status_of(data, depth=depth)
     typer.echo(json.dumps(found, ensure_ascii=False) if as_json else "\n".join(status_lines(found)))
 
@@ -126,7 +100,7 @@ def judge(
     from poolkit import ledger
 
     how: dict[str, Any] = {"replicate": replicate, "retry_failed": retry_failed, "batch": batch}
-    with _one_line():
+    with one_line():
         job = ledger.job_of(data, name, depth=depth, sample=sample, seed=seed)
         if explain:
             for key, value in ledger.explained(job, *explain, replicate=replicate).items():
@@ -159,18 +133,11 @@ def score(
     """
     from poolkit.study import open_study, score_table
 
-    with _one_line():
+    with one_line():
         study = open_study(data, judge=labels, measures=_split(measure))
         table = score_table(study, per_query=per_query)
-        _say(f"scores under {study.scores.title}")
-        _csv(table)
-
-
-def _csv(table: "pd.DataFrame") -> None:
-    try:
-        typer.echo(table.to_csv(index=False, lineterminator="\n"), nl=False)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        say(f"scores under {study.scores.title}")
+        print_csv(table)
 
 
 @app.command()
@@ -188,7 +155,7 @@ def analyse(
     from poolkit.document import analysis
     from poolkit.study import open_study
 
-    with _one_line():
+    with one_line():
         study = open_study(data, depth=depth, human=human, judge=judge, measures=_split(measure))
         document = analysis(study, seed=seed, n_resamples=resamples, n_orders=orders)
     typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
@@ -207,43 +174,48 @@ def report(
     """Run the notebooks on collections and write self-contained HTML reports."""
     from poolkit.report import report as reports_of
 
-    with _one_line():
-        given = dict(_parameter(text) for text in parameter)
-        pages = reports_of(data, out, parameters=given, n_jobs=jobs, told=_say)
+    with one_line():
+        given = dict(pair_of(text, "-p") for text in parameter)
+        pages = reports_of(data, out, parameters=given, n_jobs=jobs, told=say)
     for page in pages:
         typer.echo(f"report: {page}")
-
-
-def _parameter(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(f"-p {text!r}: write NAME=VALUE")
-    return name.strip(), value
 
 
 @app.command(name="import")
 def import_(
     source: Annotated[
-        str, typer.Argument(metavar="ID|FOLDER|JSONL", help="ir_datasets id, BEIR or TREC folder, judgments.")
+        str,
+        typer.Argument(
+            metavar="ID|FOLDER|JSONL|RUN", help="ir_datasets id, BEIR or TREC folder, judgments, a run."
+        ),
     ],
     data: Data,
     queries: Annotated[int, typer.Option(help="Keep this many queries, drawn by --seed; 0: all.")] = 0,
     seed: Annotated[int, typer.Option(help="Of the draw of queries.")] = 1,
     judge: Annotated[str, typer.Option(help="Whose judgments; default: the file's name.")] = "",
     sort: Annotated[bool, typer.Option(help="Also sort that judge's file by query and document.")] = False,
+    cells: Annotated[
+        list[str], typer.Option("--set", metavar="COLUMN=VALUE", help="Of a run: its cells in systems.csv.")
+    ] = [],  # noqa: B006
 ) -> None:
-    """Make a collection from BEIR or TREC files or ir_datasets, or merge judgments into DATA's own."""
+    """Make a collection from BEIR or TREC files or ir_datasets, or add judgments or a run to DATA's own."""
     from poolkit.imports import import_collection
     from poolkit.merge import merge_judgments
 
-    with _one_line():
+    with one_line():
+        if (judge or sort) and not source.endswith(".jsonl"):
+            raise ValueError(f"--judge and --sort go with a file of judgments, NAME.jsonl; got {source}")
+        if cells and not source.endswith((".run", ".run.gz")):
+            raise ValueError(f"--set goes with a run, NAME.run; got {source}")
         if source.endswith(".jsonl"):
             said = merge_judgments(Path(source), data, judge=judge, sort=sort)
-        elif judge or sort:
-            raise ValueError(f"--judge and --sort go with a file of judgments, NAME.jsonl; got {source}")
+        elif source.endswith((".run", ".run.gz")):
+            from poolkit.retrieve.folder import add_run
+
+            said = add_run(Path(source), data, dict(pair_of(text, "--set") for text in cells))
         else:
             said = import_collection(source, data, queries=queries, seed=seed)
-        typer.echo("\n".join(said))
+        typer.echo("\n".join(" ".join(visible(line).split()) for line in said))
 
 
 @app.command()
@@ -255,6 +227,6 @@ def retrieve(
     """Make the runs that DATA/systems.toml declares: BM25, dense, hybrid by reciprocal rank fusion."""
     from poolkit.retrieve import retrieve_folder
 
-    with _one_line():
-        table = retrieve_folder(data, depth=depth, max_usd=max_usd, told=_say)
+    with one_line():
+        table = retrieve_folder(data, depth=depth, max_usd=max_usd, told=say)
     typer.echo(f"{len(table)} runs in {data / 'runs'}, catalogue in {data / 'systems.csv'}")

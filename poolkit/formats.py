@@ -26,6 +26,8 @@ from poolkit.lines import (
 )
 from poolkit.tables import DataError, Order, coded, listed
 
+HALF = "half a character (a lone surrogate such as \\ud800). Mend the text."
+
 
 def _pairs(rows: pa.Table) -> np.ndarray:
     """One integer for each distinct (query, document) of the rows."""
@@ -165,9 +167,8 @@ def read_jsonl(path: Path) -> Read[list[tuple[int, dict[str, object]]]]:
             said = "nested too deep" if deep else "a number of thousands of digits"
             problems.append(Problem(path, number, f"not usable JSON ({said}). Mend or remove the line."))
             continue
-        if b"\\u" in line and _halved(row):
-            said = "half a character (a lone surrogate such as \\ud800). Mend the text."
-            problems.append(Problem(path, number, said))
+        if halved(line, row):
+            problems.append(Problem(path, number, HALF))
         elif isinstance(row, dict):
             rows.append((number, row))
         else:
@@ -177,8 +178,10 @@ def read_jsonl(path: Path) -> Read[list[tuple[int, dict[str, object]]]]:
     return Read(rows, problems)
 
 
-def _halved(row: object) -> bool:
-    """Whether a text in a JSON value holds a lone surrogate, which no file can hold."""
+def halved(line: bytes, row: object) -> bool:
+    """Whether a text in the JSON value of a line holds a lone surrogate, which no file can hold."""
+    if b"\\u" not in line:
+        return False
     try:
         json.dumps(row, ensure_ascii=False).encode("utf-8")
     except (UnicodeEncodeError, RecursionError):

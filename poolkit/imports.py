@@ -9,7 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from poolkit.sources import Fields, Rows, Source, dataset_source, folder_source
+from poolkit.datasets import dataset_source
+from poolkit.formats import HALF
+from poolkit.plain import visible
+from poolkit.sources import Fields, Rows, Source, folder_source
 from poolkit.tables import DataError, listed
 
 
@@ -45,6 +48,8 @@ def import_collection(source: str, target: Path, *, queries: int = 0, seed: int 
         raise DataError(f"{target}: is there already, and not an empty folder; name a new folder")
     if queries < 0:
         raise ValueError(f"queries is {queries}; give how many to keep, or 0 for all")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it must be at least 0")
     found = folder_source(folder) if folder.is_dir() else dataset_source(source)
     if not found.queries:
         raise DataError(f"{source}: no queries found (queries.jsonl, queries.tsv, topics.tsv, queries*.json)")
@@ -85,6 +90,8 @@ def _write(found: Source, part: Path, name: str, came: int) -> list[str]:
         shutil.copy(path, part / path.name if path.name == "systems.csv" else part / "runs" / path.name)
     drawn = f" (drawn of {came:,})" if len(found.queries) < came else ""
     said = [f"{len(found.queries):,} queries{drawn}, {n_documents:,} documents, {len(runs)} runs"]
+    if blank := [q for q, fields in found.queries.items() if not fields["text"].strip()]:
+        said.append(f"{len(blank):,} queries have no text: {listed(blank)}")
     if sum(pictures):
         lost = f", {pictures[1]:,} pictures that documents name are not there" if pictures[1] else ""
         said.append(f"{pictures[0]:,} pages with a picture{lost}")
@@ -94,7 +101,8 @@ def _write(found: Source, part: Path, name: str, came: int) -> list[str]:
         here = [row for row in graded if row[0] in found.queries]
         lines = (f"{ids.of(q)}\t{ids.of(d)}\t{g}\n" for q, d, g in here)
         text = "query-id\tcorpus-id\tscore\n" + "".join(lines)
-        (part / "qrels" / f"{label}.tsv").write_text(text, encoding="utf-8")
+        if here:
+            (part / "qrels" / f"{label}.tsv").write_text(text, encoding="utf-8")
         said += _labels_said(label, here, len(graded) - len(here))
         toml += _grade_map(label, here, found.meanings)
     (part / "collection.toml").write_text(toml, encoding="utf-8")
@@ -152,13 +160,14 @@ def _grade_map(label: str, rows: Rows, meanings: dict[int, str]) -> str:
         f"\n[grade_maps.{_toml(label)}]  # grade of the source = grade here; change the right side to map"
     ]
     for grade, n in sorted(Counter(g for _, _, g in rows).items()):
-        meaning = f": {' '.join(str(meanings[grade]).split())}" if meanings.get(grade) else ""
+        meaning = f": {visible(' '.join(str(meanings[grade]).split()))}" if meanings.get(grade) else ""
         lines.append(f"{grade} = {grade}  # {n:,} labels{meaning}")
     return "\n".join(lines) + "\n" if rows else ""
 
 
 def _toml(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    """A text as a TOML string, which may hold no character 7F as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _write_jsonl(path: Path, rows: Iterable[Fields]) -> int:
@@ -172,6 +181,5 @@ def _write_jsonl(path: Path, rows: Iterable[Fields]) -> int:
             try:
                 out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             except UnicodeEncodeError:
-                said = "holds half a character (a lone surrogate such as \\ud800). Mend the text."
-                raise DataError(f"{path.name}: {row['_id']} {said}") from None
+                raise DataError(f"{path.name}: {row['_id']} holds {HALF}") from None
     return len(seen)

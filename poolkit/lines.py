@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
+from poolkit.plain import foreign
 from poolkit.tables import DataError
 
 T = TypeVar("T")
@@ -59,7 +60,10 @@ class Read(Generic[T]):
 
 
 def read_bytes(path: Path) -> bytes:
-    """Content of a file, unpacked if its first bytes say gzip, without a byte order mark."""
+    """Content of a text file, unpacked if its first bytes say gzip, without a byte order mark.
+
+    Refused: what is not UTF-8 by its first bytes, and a byte 0 anywhere, which no text holds.
+    """
     if not path.is_file():
         what = "Is a directory" if path.is_dir() else "a broken link or a pipe"
         raise DataError(f"{path.name}: {what}, where a file is expected. Put a file here.")
@@ -69,6 +73,12 @@ def read_bytes(path: Path) -> bytes:
             data = gzip.decompress(data)
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise DataError(f"{path.name}: the gzip data is damaged or cut short") from None
+    if fault := foreign(data):
+        raise DataError(f"{path.name}: {fault}")
+    if b"\0" in data:
+        line = data[: data.index(b"\0")].count(b"\n") + 1
+        said = "a byte 0, which no text holds. Is it a binary file, or UTF-16? Save it as UTF-8."
+        raise DataError(f"{path.name}, line {line}: {said}")
     return data.removeprefix(BOM)
 
 

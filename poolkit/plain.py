@@ -1,6 +1,7 @@
 """Outside text made plain: no control character acts, no line is endless, all markup is escaped."""
 
 import html
+import json
 import re
 import unicodedata
 
@@ -30,6 +31,19 @@ def visible(text: str) -> str:
     parts = _ISOLATE.split(text)  # every second part is an isolate of ours, or one as harmless
     parts[::2] = [part.translate(_SHOWN) for part in parts[::2]]
     return "".join(parts).encode("utf-8", "replace").decode("utf-8")
+
+
+def foreign(start: bytes) -> str:
+    """What is wrong with a file whose first bytes say that its text is not UTF-8; else nothing.
+
+    Examples
+    --------
+    >>> foreign("q1".encode("utf-16"))
+    'UTF-16, where UTF-8 is expected. Save the file as UTF-8.'
+    """
+    kind = json.detect_encoding(start[:4])  # by byte order marks, and by where zeros stand
+    utf8 = kind.startswith("utf-8")
+    return "" if utf8 else f"{kind.upper()}, where UTF-8 is expected. Save the file as UTF-8."
 
 
 def shortened(text: str, most: int) -> str:

@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.json
 
+from poolkit.plain import foreign
 from poolkit.tables import DataError, listed
 
 SCHEMA, LARGE = 1, 2**63
@@ -101,7 +102,10 @@ def _blocks(file: BinaryIO, end: int) -> Iterator[bytes]:
 
 
 def last_line(file: BinaryIO) -> tuple[bytes, int]:
-    """What follows the last newline of a file, and where it starts."""
+    """What follows the last newline of a file, and where it starts; a file in another encoding is refused."""
+    file.seek(0)
+    if (head := file.read(4)).strip(b"\0") and (fault := foreign(head)):  # zeros alone: a crash left them
+        raise DataError(f"{Path(file.name).name}: {fault}")
     start = file.seek(0, io.SEEK_END)
     tail = b""
     while start > 0 and b"\n" not in tail:

@@ -1,4 +1,4 @@
-"""What others' folders and ir_datasets hold, as the parts of a collection, with notes on what is left behind."""
+"""What others' folders hold, as the parts of a collection, with notes on what is left behind."""
 
 import gzip
 import json
@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from poolkit.formats import read_jsonl, read_qrels
+from poolkit.formats import HALF, halved, read_csv, read_jsonl, read_qrels, read_run
 from poolkit.lines import BOM, read_bytes, read_lines
+from poolkit.plain import foreign
 from poolkit.tables import DataError, listed
 
 Fields = dict[str, Any]
@@ -77,13 +78,17 @@ def folder_source(folder: Path) -> Source:
         columns = (rows["query_id"], rows["doc_id"], rows["relevance"].astype(int))
         found.labels[name] = list(zip(*columns, strict=True))
         read |= {path, folder / "qrels"}
-    found.runs = _there(folder, "runs/*.run*", "*.run*", "systems.csv")
+    found.runs = _there(folder, "runs/*.run", "runs/*.run.gz", "*.run", "*.run.gz", "systems.csv")
+    _check_runs(folder, found.runs)
     for path in _there(folder, "LICENSE*", "LICENCE*"):
         said = [line.strip() for _, line in read_lines(path).strict()]
         found.licence = f"{said[0]} (the source's {path.name})" if said else found.licence
         read.add(path)
     read |= {*found.runs, folder / "runs"}
-    rest = sorted(p.name for p in folder.iterdir() if p not in read and not p.name.startswith("."))
+    every = [*folder.iterdir(), *folder.glob("runs/*"), *folder.glob("qrels/*")]
+    rest = sorted(
+        p.relative_to(folder).as_posix() for p in every if p not in read and not p.name.startswith(".")
+    )
     if rest:
         found.notes.append(f"not read: {listed(rest, first=8)}")
     return found
@@ -92,7 +97,28 @@ def folder_source(folder: Path) -> Source:
 def _there(folder: Path, *patterns: str) -> list[Path]:
     """Files of a folder by pattern, in the order of the patterns; folders, pipes and hidden files are left out."""
     every = [p for pattern in patterns for p in sorted(folder.glob(pattern))]
-    return [p for p in dict.fromkeys(every) if p.is_file() and not p.name.startswith(".")]
+    return [_own(folder, p) for p in dict.fromkeys(every) if p.is_file() and not p.name.startswith(".")]
+
+
+def _check_runs(folder: Path, paths: list[Path]) -> None:
+    """Refuse runs and a systems.csv that cannot be read, and two runs of one system."""
+    names = dict[str, str]()
+    for path in paths:
+        read_csv(path).strict() if path.name == "systems.csv" else read_run(path).strict()
+        name, where = path.name.removesuffix(".gz").removesuffix(".run"), path.relative_to(folder).as_posix()
+        if (other := names.setdefault(name, where)) != where:
+            raise DataError(f"two files for the system {name}: {other} and {where}. Keep or rename one.")
+
+
+def _own(folder: Path, path: Path) -> Path:
+    """The path, if what it names lies in the folder: a link could bring in any file of this machine."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        where = path.relative_to(folder).as_posix()
+        raise DataError(
+            f"{where}: a link that leads out of the folder. Import a copy that holds the file itself "
+            f"(cp -rL {folder.name} COPY)."
+        )
+    return path
 
 
 def _queries(path: Path) -> dict[str, Fields]:
@@ -147,10 +173,12 @@ def _documents(path: Path, source: Source) -> Iterator[Fields]:
     """Documents of a JSON Lines file, one line in memory at a time."""
     with path.open("rb") as start:
         zipped = start.read(2) == b"\x1f\x8b"
-    dropped: dict[str, None] = {}
+    dropped, empty, n = dict[str, None](), list[str](), 0
     try:
         with gzip.open(path) if zipped else path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
+                if number == 1 and (fault := foreign(line)):
+                    raise DataError(f"{path.name}: {fault}")
                 if not line.strip():
                     continue
                 where = f"{path.name}, line {number}"
@@ -160,11 +188,19 @@ def _documents(path: Path, source: Source) -> Iterator[Fields]:
                     raise DataError(f"{where}: not a JSON object. Mend or remove the line.") from None
                 if not isinstance(row, dict):
                     raise DataError(f"{where}: a JSON {type(row).__name__} where an object is expected")
+                if halved(line, row):
+                    raise DataError(f"{where}: {HALF}")
                 _checked(where, row)
                 dropped |= dict.fromkeys(k for k in row if k not in ("_id", "title", "text", "image"))
+                n += 1
+                empty += [] if (str(row.get("title") or "") + row["text"]).strip() else [str(row["_id"])]
                 yield _document(path.name, path.parent, row)
     except (EOFError, gzip.BadGzipFile, zlib.error):
         raise DataError(f"{path.name}: the gzip data is damaged or cut short") from None
+    if not n:
+        raise DataError(f"{path.name}: the file is empty. Remove it, or put documents there.")
+    if empty:
+        source.notes.append(f"{len(empty):,} documents are empty: {listed(empty)}")
     if dropped:
         source.notes.append(f"fields of documents left out: {listed(dropped)}")
 
@@ -187,7 +223,7 @@ def _document(name: str, folder: Path, row: Fields) -> Fields:
 def _pages(folder: Path) -> list[Path]:
     """Pictures of pages in a folder corpus/ or pages/, however deep."""
     every = (p for name in ("corpus", "pages") for p in sorted((folder / name).rglob("*")))
-    return [p for p in every if p.suffix.lower() in PICTURES and p.is_file()]
+    return [_own(folder, p) for p in every if p.suffix.lower() in PICTURES and p.is_file()]
 
 
 def _page_texts(folder: Path, pages: list[Path], source: Source) -> Iterator[Fields]:
@@ -199,7 +235,7 @@ def _page_texts(folder: Path, pages: list[Path], source: Source) -> Iterator[Fie
         if text is None:
             bare.append(page.name)
         try:
-            said = read_bytes(text).decode("utf-8") if text else ""
+            said = read_bytes(_own(folder, text)).decode("utf-8") if text else ""
         except UnicodeDecodeError:
             raise DataError(f"{page.name}: its text is not UTF-8. Save the file as UTF-8.") from None
         yield {"_id": page.name, "title": "", "text": said, "image": page.relative_to(folder).as_posix()}
@@ -207,41 +243,3 @@ def _page_texts(folder: Path, pages: list[Path], source: Source) -> Iterator[Fie
         source.notes.append(
             f"{len(bare):,} pages have a picture and no parsed text beside it: {listed(bare)}"
         )
-
-
-def dataset_source(name: str) -> Source:
-    """Whatever a dataset of ir_datasets has of queries, documents, qrels; it may download."""
-    try:
-        import ir_datasets
-    except ImportError:
-        raise DataError(
-            f"{name}: no such folder. For an ir_datasets id, run: pip install ir-datasets"
-        ) from None
-    try:
-        dataset = ir_datasets.load(name)
-    except KeyError:
-        raise DataError(f"{name}: neither a folder nor an ir_datasets id") from None
-    found = Source(f"ir_datasets {ir_datasets.__version__}, {name}")
-    found.licence = f"not stated by ir_datasets; see https://ir-datasets.com/{name.split('/')[0]}.html#{name}"
-    if dataset.has_queries():
-        for q in dataset.queries_iter():
-            more = {
-                k: v for k, v in q._asdict().items() if isinstance(v, str) and k not in ("query_id", "text")
-            }
-            found.queries[q.query_id] = {"text": q.default_text(), **more}
-    if dataset.has_docs():
-        plain = ("doc_id", "title", "text")
-        left = [k for k in getattr(dataset.docs_cls(), "_fields", ()) if k not in plain]
-        if left:
-            found.notes.append(f"fields of documents left out: {listed(left)}")
-        found.documents = map(_known_document, dataset.docs_iter())
-    if dataset.has_qrels():
-        found.labels["human"] = [(q.query_id, q.doc_id, q.relevance) for q in dataset.qrels_iter()]
-        found.meanings = dict(dataset.qrels_defs())
-    return found
-
-
-def _known_document(document: Any) -> Fields:
-    """A document of ir_datasets as a row of corpus.jsonl."""
-    text = document.text if hasattr(document, "text") else document.default_text()
-    return {"_id": document.doc_id, "title": getattr(document, "title", "") or "", "text": text}

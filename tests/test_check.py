@@ -55,3 +55,28 @@ def test_pictures_are_opened(folder):
             False,
         )
     ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize(
+    "name",
+    ["queries.jsonl", "corpus.jsonl", "runs/bm25.run", "qrels/author.qrels", "judgments/robot.jsonl",
+     "systems.csv", "collection.toml"],
+)  # fmt: skip
+def test_a_text_that_is_not_utf8_is_one_line_that_names_its_encoding(folder, name, encoding):
+    path = folder / name
+    path.write_bytes(path.read_text(encoding="utf-8").rstrip("\n").encode(encoding))
+    errors = [str(p) for p in check(folder) if not p.warning]
+    kind = json.detect_encoding(path.read_bytes()[:4]).upper()
+    assert errors == [f"{name}: {kind}, where UTF-8 is expected. Save the file as UTF-8."]
+
+
+def test_a_byte_0_is_named_with_its_line(folder):
+    path = folder / "runs" / "bm25.run"
+    path.write_bytes(path.read_bytes() + "é Q0 d1 1 1 t\n".encode("utf-16-le"))
+    rows = path.read_bytes().count(b"\nq") + 1
+    errors = [str(p) for p in check(folder) if not p.warning]
+    assert errors == [
+        f"runs/bm25.run, line {rows + 1}: a byte 0, which no text holds. Is it a binary file, or UTF-16? "
+        "Save it as UTF-8."
+    ]

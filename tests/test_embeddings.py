@@ -17,7 +17,9 @@ import pandas as pd
 import pytest
 from corpora import CORPUS, QUERIES, embeddings, runs_of, served, write_collection
 from loopback import Loopback, Say, error
+from typer.testing import CliRunner
 
+from poolkit.cli import app
 from poolkit.collection import read_collection
 from poolkit.retrieve import retrieve_folder
 from poolkit.retrieve.shelf import HEAD, Shelf
@@ -297,7 +299,7 @@ def test_a_shelf_survives_a_torn_end_and_refuses_what_is_none(tmp_path):
     path = shelf.path
     assert re.fullmatch(r"m-1-whole-[0-9a-f]{8}\.vectors", path.name)
     whole = path.read_bytes()
-    for cut in range(1, 40):
+    for cut in range(1, 44):
         path.write_bytes(whole[:-cut])
         with Shelf(tmp_path, "m/1 whole") as shelf:
             assert list(shelf.rows) == keys[:2]
@@ -313,6 +315,118 @@ def test_a_shelf_survives_a_torn_end_and_refuses_what_is_none(tmp_path):
     said = r"is no cache of vectors\. Delete it; they are made anew"
     with pytest.raises(DataError, match=said), Shelf(tmp_path, "m/1 whole"):
         pass
+
+
+def test_a_damaged_record_counts_as_absent_and_its_vector_is_made_anew(tmp_path):
+    said = []
+    with Loopback(embeddings) as server:
+        runs = runs_of(CORPUS, QUERIES, one(server.url), depth=4, cache=tmp_path)
+        (path,) = tmp_path.iterdir()
+        whole, step = path.read_bytes(), 32 + 3 * 4 + 4
+        for at, change in (
+            (HEAD + step + 33, b"\x01"),  # one bit of a number
+            (HEAD + 2 * step, b"\0"),  # of a key
+            (HEAD + step + 32, np.float32(np.nan).tobytes()),
+            (HEAD + 3 * step + 44, b"\0\0\0\0"),  # the checksum
+        ):
+            path.write_bytes(whole[:at] + change + whole[at + len(change) :])
+            server.requests.clear()
+            said.clear()
+            again = runs_of(CORPUS, QUERIES, one(server.url), depth=4, cache=tmp_path, told=said.append)
+            assert again["tiny"].equals(runs["tiny"])
+            assert len(sent(server)) == 1
+            assert said[0] == f"{path.name}: 1 damaged vectors are not used; what is missing is made anew"
+            assert said[1].startswith("tiny: 1 document texts to embed")
+            said.clear()
+            runs_of(CORPUS, QUERIES, one(server.url), depth=4, cache=tmp_path, told=said.append)
+            assert said == []
+        path.write_bytes(whole[:HEAD] + whole[HEAD + 1 :])  # a byte lost: nothing after it fits
+        with pytest.raises(DataError, match=r"is damaged, none of its 5 vectors is whole\. Delete it; they"):
+            runs_of(CORPUS, QUERIES, one(server.url), depth=4, cache=tmp_path)
+        path.write_bytes(whole[:8] + (2).to_bytes(8, "little") + whole[HEAD:])  # another length in the head
+        before = path.read_bytes()
+        with pytest.raises(DataError, match=r"none of its \d vectors is whole"):
+            runs_of(CORPUS, QUERIES, one(server.url), depth=4, cache=tmp_path)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        (np.ones((2, 3)), r"vectors of the shape \(2, 3\) where 2 x 4 is expected"),
+        (np.ones((1, 4)), r"vectors of the shape \(1, 4\) where 2 x 4 is expected"),
+        (np.ones(4), r"vectors of the shape \(4,\) where 2 x 4 is expected"),
+        (np.array([[1, 2, 3, np.nan], [1, 2, 3, 4]]), "a vector holds NaN or infinity"),
+        (np.full((2, 4), 1e39), "a vector holds NaN or infinity"),
+    ],
+)
+def test_a_shelf_takes_only_vectors_that_fit(tmp_path, vectors, said):
+    with Shelf(tmp_path, "m") as shelf:
+        shelf.put([b"0" * 32], np.ones((1, 4)))
+        before = shelf.path.read_bytes()
+        with pytest.raises(DataError, match=said):
+            shelf.put([b"1" * 32, b"2" * 32], vectors)
+        assert shelf.path.read_bytes() == before
+
+
+def test_a_shelf_reads_what_another_process_added_and_a_new_file_anew(tmp_path):
+    one, other = Shelf(tmp_path, "m"), Shelf(tmp_path, "m")
+    keys = [bytes([i]) * 32 for i in range(3)]
+    with one:
+        one.put(keys[:1], np.full((1, 2), 1.0))
+    with other:
+        other.put(keys[1:2], np.full((1, 2), 2.0))
+    with one:
+        one.put(keys[2:], np.full((1, 2), 3.0))
+        assert one.take(np.array([one.rows[k] for k in keys]))[:, 0].tolist() == [1, 2, 3]
+    one.path.unlink()
+    with other:
+        assert not other.rows
+        other.put(keys[:1], np.full((1, 5), 4.0))
+    with one:
+        assert (one.size, list(one.rows)) == (5, keys[:1])
+
+
+@pytest.mark.parametrize(("seconds", "writes"), [(60.0, 2), (-1.0, 6)])
+def test_a_local_encoders_vectors_are_written_by_the_second(tmp_path, monkeypatch, seconds, writes):
+    def encode(texts, query):
+        return np.array([[float("bank" in x.lower()), len(x), 1.0] for x in texts])
+
+    monkeypatch.setattr("poolkit.retrieve.vectors.encoder", lambda name, model: encode)
+    monkeypatch.setattr("poolkit.retrieve.vectors.KEEP", seconds)
+    synced, sync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(sync(file)))
+    config = {"systems": {"local": {"kind": "dense", "encoder": "wordllama"}}}
+    runs_of(many(300), QUERIES, config, depth=1, cache=tmp_path)
+    assert len(synced) == writes  # 300 documents are 5 chunks, the queries another
+    (path,) = tmp_path.iterdir()
+    records = np.frombuffer(path.read_bytes()[HEAD:], np.dtype("V32, 3<f4, <u4"))
+    assert len(records) == 302
+    wanted = [len(f"{row.title} {row.text}".strip()) for row in many(300).itertuples()]
+    assert records["f1"][:300, 1].tolist() == wanted
+
+
+def test_who_waits_for_a_shelf_says_so_once_and_goes_on(tmp_path):
+    said = []
+    with Loopback(embeddings) as server:
+        runs_of(CORPUS, QUERIES, one(server.url), depth=1, cache=tmp_path)
+        (path,) = tmp_path.iterdir()
+        code = (
+            "import fcntl, sys; f = open(sys.argv[1], 'rb'); fcntl.flock(f, fcntl.LOCK_EX)\n"
+            "print('held', flush=True); sys.stdin.read()"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as child:
+            child.stdout.readline()
+
+            def told(text):
+                said.append(text)
+                child.stdin.close()  # the other one ends
+
+            runs = runs_of(CORPUS, QUERIES, one(server.url), depth=1, cache=tmp_path, told=told)
+    assert said == [f"{path.name}: another process is making vectors for it; waiting for it to end"]
+    assert first(runs) == {"tiny": ["d1", "d3"]}
 
 
 def test_a_full_disk_leaves_whole_records(tmp_path, monkeypatch):
@@ -339,13 +453,13 @@ def test_a_kill_half_way_costs_only_what_was_in_flight(tmp_path):
         command = [sys.executable, "-c", "from poolkit.cli import app; app()", "retrieve", str(tmp_path)]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         shelf = tmp_path / ".cache" / "embeddings"
-        while not (shelf.is_dir() and shelf_bytes(tmp_path) > 2 * 96 * 44):
+        while not (shelf.is_dir() and shelf_bytes(tmp_path) > 2 * 96 * 48):
             assert child.poll() is None
             time.sleep(0.01)
         child.send_signal(signal.SIGKILL)
         child.wait()
         assert not (tmp_path / "runs").exists()
-        known = (shelf_bytes(tmp_path) - HEAD) // (32 + 3 * 4)
+        known = (shelf_bytes(tmp_path) - HEAD) // (32 + 3 * 4 + 4)
         assert 2 * 96 <= known < 480
         server.requests.clear()
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -361,6 +475,7 @@ def test_ctrl_c_ends_with_one_line_and_what_was_answered_is_kept(tmp_path):
         command = [sys.executable, "-c", "from poolkit.cli import app; app()", "retrieve", str(tmp_path)]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         while len(server.requests) < 3:
+            assert child.poll() is None
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
         _, said = child.communicate(timeout=60)
@@ -370,6 +485,96 @@ def test_ctrl_c_ends_with_one_line_and_what_was_answered_is_kept(tmp_path):
         )
         kept = int(re.search(r"(\d+) of 480", said)[1])
         assert kept == len(sent(server))  # the call in flight was waited for
+
+
+# Bad input, by the command: one line, and not half a file
+
+
+def another_length(request, number):
+    said = embeddings(request, number)
+    if "Who" in request["input"][0]:
+        said.body["data"] = [{**row, "embedding": [1.0]} for row in said.body["data"]]
+    return said
+
+
+def not_a_number(request, number):
+    said = embeddings(request, number)
+    said.body["data"][-1]["embedding"][1] = float("nan")
+    return said
+
+
+def files_of(folder):
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.suffix != ".vectors"}
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "plan", "said"),
+    [
+        (
+            "corpus.jsonl",
+            '{"_id": "d1", "text": "x"}',
+            embeddings,
+            "line 5: d1 has another content than on line 1",
+        ),
+        (
+            "corpus.jsonl",
+            '{"_id": "d 9", "text": "x"}',
+            embeddings,
+            "ids with spaces do not fit a run file: 'd 9'",
+        ),
+        ("corpus.jsonl", '{"_id": "d9", "text": ', embeddings, "corpus.jsonl, line 5: not a JSON object"),
+        ("queries.jsonl", '{"_id": "q9", "text": " "}', embeddings, "no original text for the queries q9"),
+        ("queries.jsonl", '{"_id": "q9"}', embeddings, 'line 3: a query needs "_id" .* and "text"'),
+        ("queries.jsonl", '{"_id": "q1", "text": "x"}', embeddings, "line 3: q1 has another content than on"),
+        (
+            "queries-late.jsonl",
+            '{"_id": "q9", "text": "x"}',
+            embeddings,
+            "queries-late.jsonl: 1 queries are not in",
+        ),
+        (
+            "systems.toml",
+            "attempts = 0",
+            embeddings,
+            "system tiny has attempts = 0; give a whole number from 1",
+        ),
+        ("systems.toml", "dimensions = 2", embeddings, "3 dimensions came back for document d1, where 2 are"),
+        ("systems.toml", "attempts = 1", another_length, "1 dimensions came back for query q1, where 3 are"),
+        ("systems.toml", "attempts = 1", not_a_number, "the vector of document d1 holds NaN or infinity"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_old_runs_whole(tmp_path, name, more, plan, said):
+    bm25 = '[systems.a]\nkind = "bm25"\n' if find_spec("bm25s") else ""
+    with Loopback(embeddings) as server:
+        write_collection(tmp_path, bm25 + ONE.format(url=server.url))
+        assert CliRunner().invoke(app, ["retrieve", str(tmp_path)]).exit_code == 0
+    for vectors in (tmp_path / ".cache" / "embeddings").iterdir():
+        vectors.unlink()
+    with Loopback(plan) as server:
+        (tmp_path / "systems.toml").write_text(bm25 + ONE.format(url=server.url))
+        with (tmp_path / name).open("a") as out:
+            out.write(more + "\n")
+        before = files_of(tmp_path)
+        done = CliRunner().invoke(app, ["retrieve", str(tmp_path)])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert re.search(rf"^poolkit: .*{said}", done.stderr.splitlines()[-1])
+    assert all(
+        line.startswith("poolkit: tiny: ") for line in done.stderr.splitlines()[:-1]
+    )  # what is embedded
+    assert files_of(tmp_path) == before
+
+
+def test_empty_documents_are_said_by_the_command_and_never_sent(tmp_path):
+    with Loopback(embeddings) as server:
+        write_collection(tmp_path, ONE.format(url=server.url))
+        with (tmp_path / "corpus.jsonl").open("a") as out:
+            out.write('{"_id": "void", "text": ""}\n{"_id": "blank", "title": " ", "text": "\\t"}\n')
+        done = CliRunner().invoke(app, ["retrieve", str(tmp_path)])
+        assert all(text.strip() for text in sent(server))
+    assert done.exit_code == 0
+    assert (
+        done.stderr.splitlines()[0] == "poolkit: 2 documents are empty and are never retrieved: void, blank"
+    )
 
 
 # Many systems from few tables

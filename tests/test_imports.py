@@ -2,12 +2,15 @@
 
 import gzip
 import json
+import re
 
 import pytest
-from PIL import Image
+from typer.testing import CliRunner
 
 from poolkit.check import check
+from poolkit.cli import app
 from poolkit.collection import read_collection
+from poolkit.formats import read_toml
 from poolkit.imports import import_collection
 from poolkit.tables import DataError
 
@@ -161,7 +164,7 @@ def test_what_fails_half_way_leaves_nothing(beir, tmp_path):
         ('{"_id": "d2", "te', r"corpus\.jsonl, line 2: not a JSON object"),
         ("[1]\n", r"corpus\.jsonl, line 2: a JSON list where an object is expected"),
         (good, r"corpus\.jsonl: d1 comes twice in the source\. Keep one\."),
-        ('{"_id": "d2", "text": "\\ud800"}\n', r"corpus\.jsonl: d2 holds half a character"),
+        ('{"_id": "d2", "text": "\\ud800"}\n', r"corpus\.jsonl, line 2: half a character"),
         ('{"_id": "d2", "text": 1}\n', r'corpus\.jsonl, line 2: "_id" must be text or an integer'),
     ):
         (beir / "corpus.jsonl").write_text(good + bad)
@@ -207,61 +210,6 @@ def test_trec_deep_learning_comes_in_whole(cases, tmp_path):
     assert found.families["p_bm25"] == found.catalogue.loc["p_bm25", "family"]
 
 
-# FinRAGBench-V: pages with parsed text and picture, and names that hold spaces
-
-
-@pytest.fixture
-def pages(tmp_path):
-    folder = tmp_path / "finrag"
-    for part in ("qrels", "corpus/en"):
-        (folder / part).mkdir(parents=True)
-    first, second = "Annual Report 2024_7.png", "年报_3.png"
-    asked = [
-        {"query-id": f"{first}-1", "query": "Which region grew?", "answer": "North", "from_pages": "7"},
-        {"query-id": f"{second}-2", "query": "哪个地区?", "answer": "北", "from_pages": "3"},
-    ]
-    (folder / "queries_en.json").write_text(json.dumps(asked, ensure_ascii=False), encoding="utf-8")
-    lines = f"query-id\tcorpus-id\tscore\n{first}-1\t{first}\t1\n{second}-2\t{second}\t1\n"
-    (folder / "qrels" / "qrels_en.tsv").write_text(lines, encoding="utf-8")
-    for name in (first, second):
-        Image.new("RGB", (40, 60), "white").save(folder / "corpus" / "en" / name)
-    text = "Revenue\n<table>North 4, South 2</table>\n<figure>Bars that rise</figure>"
-    (folder / "corpus" / "en" / "Annual Report 2024_7.md").write_text(text)
-    return folder
-
-
-def test_pages_with_parsed_text_and_picture(pages, tmp_path):
-    made = import_collection(str(pages), tmp_path / "new")
-    assert made[0].endswith(": 2 queries, 2 documents, 0 runs")
-    assert made[1] == "2 pages with a picture"
-    assert made[2] == "labels qrels_en: 2 of 2 queries: 2 of grade 1; grades as they came"
-    assert "2 ids hold white space, now written as %20" in made[3]
-    assert "1 pages have a picture and no parsed text beside it: 年报_3.png" in made
-    run = "年报_3.png-2 Q0 Annual%20Report%202024_7.png 1 1 t\n"
-    (tmp_path / "new" / "runs" / "a.run").write_text(run)
-    found = read_collection(tmp_path / "new")
-    assert found.queries["text"].tolist() == ["Which region grew?", "哪个地区?"]
-    assert found.queries.index[0] == "Annual%20Report%202024_7.png-1"
-    page = found.corpus().loc["Annual%20Report%202024_7.png"]
-    assert "<table>North 4, South 2</table>" in page["text"]
-    assert page["image"] == "corpus/en/Annual Report 2024_7.png"
-    assert (tmp_path / "new" / page["image"]).read_bytes() == (pages / page["image"]).read_bytes()
-    ids = found.labels["qrels_en"].relevance["doc_id"].tolist()
-    assert ids == ["Annual%20Report%202024_7.png", "年报_3.png"]
-    assert not [p for p in check(tmp_path / "new") if not p.warning]
-
-
-def test_queries_in_one_json_file_that_are_none(pages, tmp_path):
-    for text, said in (
-        ("{", r"queries_en\.json: not readable as JSON"),
-        ("{}", r"queries_en\.json: no list of queries, each with query-id and query"),
-        ('[{"query": "x"}]', r"queries_en\.json, entry 1: no '_id'; found text"),
-    ):
-        (pages / "queries_en.json").write_text(text)
-        with pytest.raises(DataError, match=said):
-            import_collection(str(pages), tmp_path / "new")
-
-
 @pytest.mark.parametrize(
     ("name", "lines", "said"),
     [
@@ -283,3 +231,61 @@ def test_ids_stand_once_and_images_are_pictures(beir, tmp_path, name, lines, sai
     with pytest.raises(DataError, match=said):
         import_collection(str(beir), tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_names_with_control_characters_make_a_toml_that_reads(beir, tmp_path):
+    import_collection(str(beir.rename(tmp_path / "a\x7fb\x01")), tmp_path / "c\x7f\"d'\\")
+    config = read_toml(tmp_path / "c\x7f\"d'\\" / "collection.toml")
+    assert (config["name"], config["source"]) == ("c\x7f\"d'\\", "a\x7fb\x01")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("corpus.jsonl", "\n", r"^corpus\.jsonl: the file is empty\. Remove it, or put documents there\.$"),
+        ("runs/a.run", "q1 Q0\n", r"^runs/a\.run, line 1: 2 columns where 6 are expected"),
+        (
+            "runs/b.run.gz",
+            "q%201 Q0 d1 1 1 t\n",
+            r"^two files for the system b: runs/b\.run and runs/b\.run\.gz\.",
+        ),
+        (
+            "b.run",
+            "q%201 Q0 d2 1 1 t\n",
+            r"^two files for the system b: runs/b\.run and b\.run\. Keep or rename one",
+        ),
+        ("systems.csv", "system,family\na,b,c\n", r"^systems\.csv, line 2: 3 cells where the header has 2"),
+        (
+            "corpus.jsonl",
+            '{"_id": "d"}\n'.encode("utf-16"),
+            r"^corpus\.jsonl: UTF-16, where UTF-8 is expected",
+        ),
+        ("topics.tsv", "1\tx\n".encode("utf-16-le"), r"^topics\.tsv: UTF-16-LE, where UTF-8 is expected"),
+        ("corpus.jsonl", b'{"_id": "d", "text": "x\\udc00"}\n', r"^corpus\.jsonl, line 1: half a character"),
+    ],
+)
+def test_files_that_cannot_be_taken_are_one_line_by_the_command(beir, tmp_path, name, text, said):
+    (beir / "runs").mkdir()
+    (beir / "runs" / "b.run").write_text("q%201 Q0 d1 1 1 t\n")
+    if name == "topics.tsv":
+        (beir / "queries.jsonl").unlink()
+    (beir / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = CliRunner().invoke(app, ["import", str(beir), str(tmp_path / "new")])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert re.search(said, done.stderr.removeprefix("poolkit: ").rstrip("\n"))
+    assert done.stderr.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["beir"]
+
+
+def test_what_is_empty_is_said_and_no_label_file_without_a_label(beir, tmp_path):
+    (beir / "corpus.jsonl").write_text(
+        '{"_id": "d1", "text": " "}\n{"_id": "d2", "title": "t", "text": ""}\n'
+    )
+    (beir / "queries.jsonl").write_text('{"_id": "q", "text": ""}\n{"_id": "r", "text": "x"}\n')
+    made = import_collection(str(beir), tmp_path / "new")
+    assert "1 queries have no text: q" in made
+    assert "1 documents are empty: d1" in made
+    assert "labels test: 2 of other queries left out" in made
+    assert not list((tmp_path / "new" / "qrels").iterdir())
+    with pytest.raises(ValueError, match=r"^seed is -1; it must be at least 0$"):
+        import_collection(str(beir), tmp_path / "other", seed=-1)

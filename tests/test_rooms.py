@@ -23,6 +23,7 @@ LAYERS = [
         "glossary",
         "drawing",
         "columns",
+        "terminal",
     ],
     ["formats", "store", "likelihood", "endpoint", "score", "compare", "states", "display", "shell", "tally"],
     [
@@ -38,7 +39,7 @@ LAYERS = [
         "replay",
         "redraw",
     ],
-    ["outdated", "plan", "replies", "filling", "bulk"],
+    ["outdated", "plan", "replies", "filling", "bulk", "datasets"],
     ["workers", "local", "parcels"],
     ["batch", "loading"],
     ["collection", "imports", "judge"],

@@ -1,147 +1,91 @@
-"""ir_datasets, by its own classes over local files: nothing is downloaded."""
+"""Folders of others: pages with pictures, and links."""
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 
 import pytest
+from PIL import Image
 
+from poolkit.check import check
 from poolkit.collection import read_collection
 from poolkit.imports import import_collection
-from poolkit.sources import dataset_source
 from poolkit.tables import DataError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# FinRAGBench-V: pages with parsed text and picture, and names that hold spaces
 
 
 @pytest.fixture
-def ir_datasets(tmp_path, monkeypatch):
-    monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
-    return pytest.importorskip("ir_datasets", reason="pip install ir-datasets")
-
-
-@pytest.fixture
-def register(ir_datasets):
-    """Put a dataset into ir_datasets' registry for one test."""
-    names = []
-
-    def put(name, *parts):
-        ir_datasets.registry.register(name, ir_datasets.Dataset(*parts))
-        names.append(name)
-
-    yield put
-    for name in names:
-        ir_datasets.registry._registered.pop(name)
-
-
-def test_cranfield_through_beirs_classes_is_the_folder_itself(ir_datasets, register, cases, tmp_path):
-    from ir_datasets.datasets.beir import BeirDocs, BeirQrels, BeirQueries, BeirTitleDoc
-    from ir_datasets.formats import GenericQuery
-    from ir_datasets.util import GzipExtract, LocalDownload
-
-    source = cases / "cranfield"
-    for path in (source / "corpus.jsonl.gz", source / "queries.jsonl", source / "qrels" / "test.tsv"):
-        shutil.copy(path, tmp_path)
-    register(
-        "local-cranfield",
-        BeirDocs("local-cranfield", GzipExtract(LocalDownload(tmp_path / "corpus.jsonl.gz")), BeirTitleDoc),
-        BeirQueries("local-cranfield", LocalDownload(tmp_path / "queries.jsonl"), GenericQuery),
-        BeirQrels(LocalDownload(tmp_path / "test.tsv"), {1: "relevant"}),
-    )
-    made = import_collection("local-cranfield", tmp_path / "one")
-    assert made[0].endswith(": 225 queries, 1,400 documents, 0 runs")
-    grades = "225 of grade 0, 1,611 of grade 1, 1 of grade 3"
-    assert made[1] == f"labels human: 1,837 of 225 queries: {grades}; grades as they came"
-    import_collection(str(source), tmp_path / "two")
-    for name in ("corpus.jsonl", "queries.jsonl"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-    assert (tmp_path / "one/qrels/human.tsv").read_bytes() == (tmp_path / "two/qrels/test.tsv").read_bytes()
-    toml = (tmp_path / "one" / "collection.toml").read_text()
-    assert f'source = "ir_datasets {ir_datasets.__version__}, local-cranfield"' in toml
-    assert 'licence = "not stated by ir_datasets; see https://ir-datasets.com/local-cranfield.html' in toml
-    assert "1 = 1  # 1,611 labels: relevant\n" in toml
-
-
-def test_trec_files_and_fields_that_only_some_have(ir_datasets, register, tmp_path):
-    from ir_datasets.formats import TrecDocs, TrecQrels, TrecQueries
-    from ir_datasets.util import LocalDownload
-
-    (tmp_path / "docs").write_text(
-        "<DOC>\n<DOCNO> FT-1 </DOCNO>\n<HEADLINE>Jam</HEADLINE>\n<TEXT>Glass was found.</TEXT>\n</DOC>\n"
-    )
-    (tmp_path / "topics").write_text(
-        "<top>\n<num> Number: 301\n<title> jam recall\n<desc> Description:\nWhy was jam recalled?\n"
-        "<narr> Narrative:\nCauses only.\n</top>\n"
-    )
-    (tmp_path / "qrels").write_text("301 0 FT-1 2\n999 0 FT-1 1\n")
-    register(
-        "local-trec",
-        TrecDocs(LocalDownload(tmp_path / "docs"), parser="sax"),
-        TrecQueries(LocalDownload(tmp_path / "topics")),
-        TrecQrels(LocalDownload(tmp_path / "qrels"), {0: "no", 1: "some", 2: "all of it"}),
-    )
-    made = import_collection("local-trec", tmp_path / "new")
-    assert "labels human: 1 of other queries left out" in made
-    assert any(x.startswith("fields of documents left out: ") for x in made)
-    (tmp_path / "new" / "runs" / "a.run").write_text("301 Q0 FT-1 1 1 t\n")
-    found = read_collection(tmp_path / "new")
-    assert found.queries.loc["301"].to_dict() == {
-        "text": "jam recall", "title": "jam recall", "description": "Why was jam recalled?",
-        "narrative": "Causes only.",
-    }  # fmt: skip
-    assert "Glass was found." in found.corpus().loc["FT-1", "text"]
-    assert "2 = 2  # 1 labels: all of it" in (tmp_path / "new" / "collection.toml").read_text()
-
-
-@pytest.mark.parametrize(
-    ("name", "files", "queries"),
-    [("beir/fiqa/test", "fiqa", 3), ("beir/trec-covid", "trec-covid", 3), ("beir/nq", "nq", 2)],
-)
-def test_the_registered_ids_as_they_lie_in_ir_datasets_home(ir_datasets, tmp_path, name, files, queries):
-    # What a first use leaves on disk, made by ir_datasets' own store; the command then runs in a new process.
-    from ir_datasets.datasets import beir
-    from ir_datasets.util import LocalDownload
-
-    home = tmp_path / "home" / "beir" / files
-    home.mkdir(parents=True)
-    metadata = {"url": "u", "pubmed_id": "7", "query": f"keywords of {files}", "narrative": "n"}
-    documents = [
-        {"_id": f"d{i}", "title": "Jam", "text": f"text {i}", "metadata": metadata} for i in range(4)
+def pages(tmp_path):
+    folder = tmp_path / "finrag"
+    for part in ("qrels", "corpus/en"):
+        (folder / part).mkdir(parents=True)
+    first, second = "Annual Report 2024_7.png", "年报_3.png"
+    asked = [
+        {"query-id": f"{first}-1", "query": "Which region grew?", "answer": "North", "from_pages": "7"},
+        {"query-id": f"{second}-2", "query": "哪个地区?", "answer": "北", "from_pages": "3"},
     ]
-    asked = [{"_id": f"q{i}", "text": f"What is {i}?", "metadata": metadata} for i in range(4)]
-    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(x) + "\n" for x in documents))
-    (home / "queries.json").write_text("".join(json.dumps(x) + "\n" for x in asked))
-    judged = "".join(f"q{i}\td{i}\t{i}\n" for i in range(3))
-    (home / "test.qrels").write_text("query-id\tcorpus-id\tscore\n" + judged)
-    (home / "irds_version.txt").write_text("v2")
-    kind = {"fiqa": beir.GenericDoc, "trec-covid": beir.BeirCordDoc, "nq": beir.BeirTitleDoc}[files]
-    beir.BeirDocs(files, LocalDownload(tmp_path / "corpus.jsonl"), kind).docs_store().build()
-    code = "from poolkit.cli import app; app()"
-    command = [sys.executable, "-c", code, "import", name, "new", "--queries", str(queries)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ})
-    assert done.returncode == 0, done.stderr
-    (tmp_path / "new" / "runs" / "a.run").write_text("q0 Q0 d1 1 1 t\nq1 Q0 d1 1 1 t\nq2 Q0 d1 1 1 t\n")
+    (folder / "queries_en.json").write_text(json.dumps(asked, ensure_ascii=False), encoding="utf-8")
+    lines = f"query-id\tcorpus-id\tscore\n{first}-1\t{first}\t1\n{second}-2\t{second}\t1\n"
+    (folder / "qrels" / "qrels_en.tsv").write_text(lines, encoding="utf-8")
+    for name in (first, second):
+        Image.new("RGB", (40, 60), "white").save(folder / "corpus" / "en" / name)
+    text = "Revenue\n<table>North 4, South 2</table>\n<figure>Bars that rise</figure>"
+    (folder / "corpus" / "en" / "Annual Report 2024_7.md").write_text(text)
+    return folder
+
+
+def test_pages_with_parsed_text_and_picture(pages, tmp_path):
+    made = import_collection(str(pages), tmp_path / "new")
+    assert made[0].endswith(": 2 queries, 2 documents, 0 runs")
+    assert made[1] == "2 pages with a picture"
+    assert made[2] == "labels qrels_en: 2 of 2 queries: 2 of grade 1; grades as they came"
+    assert "2 ids hold white space, now written as %20" in made[3]
+    assert "1 pages have a picture and no parsed text beside it: 年报_3.png" in made
+    run = "年报_3.png-2 Q0 Annual%20Report%202024_7.png 1 1 t\n"
+    (tmp_path / "new" / "runs" / "a.run").write_text(run)
     found = read_collection(tmp_path / "new")
-    assert len(found.queries) == queries
-    assert set(found.queries.index) <= {"q0", "q1", "q2"}
-    assert found.corpus().loc["d3", "text"] == "text 3"
-    assert found.corpus().loc["d3", "title"] == ("" if files == "fiqa" else "Jam")
-    there = 4 if files != "fiqa" else 3  # of FiQA, ir_datasets gives the queries that are judged
-    drawn = f" (drawn of {there})" if queries < there else ""
-    assert done.stdout.startswith(
-        f"new: {queries} queries{drawn}, 4 documents, 0 runs\nlabels human: {queries} of "
-    )
-    if files == "trec-covid":
-        assert found.queries["query"].unique().tolist() == ["keywords of trec-covid"]
-        assert "fields of documents left out: url, pubmed_id" in done.stdout
+    assert found.queries["text"].tolist() == ["Which region grew?", "哪个地区?"]
+    assert found.queries.index[0] == "Annual%20Report%202024_7.png-1"
+    page = found.corpus().loc["Annual%20Report%202024_7.png"]
+    assert "<table>North 4, South 2</table>" in page["text"]
+    assert page["image"] == "corpus/en/Annual Report 2024_7.png"
+    assert (tmp_path / "new" / page["image"]).read_bytes() == (pages / page["image"]).read_bytes()
+    ids = found.labels["qrels_en"].relevance["doc_id"].tolist()
+    assert ids == ["Annual%20Report%202024_7.png", "年报_3.png"]
+    assert not [p for p in check(tmp_path / "new") if not p.warning]
 
 
-def test_ids_that_are_none_and_a_package_that_is_not_there(ir_datasets, monkeypatch):
-    with pytest.raises(DataError, match="beir/none: neither a folder nor an ir_datasets id"):
-        dataset_source("beir/none")
-    monkeypatch.setitem(sys.modules, "ir_datasets", None)
-    said = "beir/nq: no such folder. For an ir_datasets id, run: pip install ir-datasets"
-    with pytest.raises(DataError, match=said):
-        dataset_source("beir/nq")
+def test_queries_in_one_json_file_that_are_none(pages, tmp_path):
+    for text, said in (
+        ("{", r"queries_en\.json: not readable as JSON"),
+        ("{}", r"queries_en\.json: no list of queries, each with query-id and query"),
+        ('[{"query": "x"}]', r"queries_en\.json, entry 1: no '_id'; found text"),
+    ):
+        (pages / "queries_en.json").write_text(text)
+        with pytest.raises(DataError, match=said):
+            import_collection(str(pages), tmp_path / "new")
+
+
+def test_links_out_of_the_folder_are_refused_and_links_inside_are_not(pages, tmp_path):
+    for name in ("secret.md", "secret.run"):
+        (tmp_path / name).write_text("sesame")
+    Image.new("RGB", (4, 4)).save(tmp_path / "secret.png")
+    (pages / "runs").mkdir()
+    for link, target in (
+        ("runs/a.run", "secret.run"),
+        ("corpus/en/年报_3.md", "secret.md"),
+        ("corpus/en/more.png", "secret.png"),
+        ("LICENSE", "secret.md"),
+    ):
+        (pages / link).symlink_to(tmp_path / target)
+        said = rf"^{link}: a link that leads out of the folder\. Import a copy that holds the file itself"
+        with pytest.raises(DataError, match=said):
+            import_collection(str(pages), tmp_path / "new")
+        assert not (tmp_path / "new").exists()
+        (pages / link).unlink()
+    (pages / "kept.txt").write_text("q Q0 d1 1 1 t\n")
+    (pages / "runs" / "a.run").symlink_to(pages / "kept.txt")
+    (pages / "runs" / "b.run").symlink_to(pages / "nothing")
+    (pages / "runs" / "notes.md").write_text("mine")
+    made = import_collection(str(pages), tmp_path / "new")
+    assert "not read: kept.txt, runs/b.run, runs/notes.md" in made
+    assert not (tmp_path / "new" / "runs" / "a.run").is_symlink()

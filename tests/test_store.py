@@ -289,3 +289,16 @@ def test_a_working_copy_that_cannot_be_opened_is_left_alone(at, monkeypatch):
     ):
         pass
     assert not list((at[0] / "j").glob("broken-*"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_a_file_in_another_encoding_is_no_torn_line_and_stays_as_it_is(at, encoding):
+    at[1].parent.mkdir()
+    at[1].write_bytes(json.dumps(record("a")).encode(encoding))
+    before = at[1].read_bytes()
+    with pytest.raises(DataError, match=r"^j\.jsonl: UTF-16.*, where UTF-8 is expected\. Save"), Store(*at):
+        pass
+    assert at[1].read_bytes() == before
+    at[1].write_bytes(b"\0" * 40)  # what the crash of a machine can leave of an appended line
+    with Store(*at) as store:
+        assert store.records.empty

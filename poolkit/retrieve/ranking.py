@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from poolkit.tables import DataError
+from poolkit.tables import DataError, Runs, listed
 
 QUERIES = 1024  # compared with a block of documents at once
 
@@ -180,6 +180,19 @@ def fused(rankings: Sequence[Ranking], place: np.ndarray, *, depth: int, k: floa
     for ranking in rankings:
         score[ranking.document] += 1 / (k + np.arange(1, len(ranking.document) + 1))
     return best(np.where(score > 0, score, -np.inf), place, depth=depth)
+
+
+def run_rankings(runs: Runs, system: str, doc_ids: Sequence[str]) -> list[Ranking]:
+    """Rankings of a run that was made elsewhere, one a query; only their order means anything."""
+    at = pd.Index(doc_ids).get_indexer(pd.Index(runs.documents))
+    items = runs.item[runs.systems.index(system)]
+    ranked = [runs.document_of[row[row < runs.n_items]] for row in items]
+    strange = np.unique(np.concatenate(ranked))
+    strange = strange[at[strange] < 0]
+    if len(strange):
+        named = listed(runs.documents[strange])
+        raise DataError(f"run {system}: {len(strange):,} of its documents are not in the corpus: {named}")
+    return [Ranking(at[row], -np.arange(len(row), dtype=np.float32)) for row in ranked]
 
 
 def run_table(rankings: Sequence[Ranking], query_ids: Sequence[str], doc_ids: Sequence[str]) -> pd.DataFrame:

@@ -1,10 +1,9 @@
-"""Systems as declared in systems.toml: what each one is, and the catalogue of all of them."""
+"""Systems as declared in systems.toml: what each one is, and what is wrong with a declaration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
-
-import pandas as pd
 
 from poolkit.dialect import OPENAI, address_fault, parameters_fault
 from poolkit.price import price_fault
@@ -22,7 +21,7 @@ KINDS = {
         "family", "formulation", "only_fused", "encoder", "model", "dimensions", "matryoshka",
         "query_prefix", "document_prefix", *ENDPOINT,
     },
-    "hybrid": {"family", "fuses", "fuse_depth", "rrf_k"},
+    "hybrid": {"family", "only_fused", "fuses", "fuse_depth", "rrf_k"},
 }  # fmt: skip
 TEXTS = ("formulation", "family", "encoder", "base_url", "model")
 MAYBE_EMPTY = ("stem", "key_env", "query_prefix", "document_prefix")
@@ -30,7 +29,8 @@ FLAGS = ("matryoshka", "only_fused")
 NUMBERS = {"k1": float("inf"), "b": 1.0, "rrf_k": float("inf")}  # the highest of each; the lowest is 0
 WHOLE = ("dimensions", "fuse_depth", "concurrency", "attempts", "max_document_tokens")  # from 1
 RATES = ("requests_per_minute", "tokens_per_minute", "timeout")  # above 0
-CATALOGUE = ("system", "family", "mode", "model", "dimensions", "formulation")
+LONGEST_NAME = 200  # bytes: a file may have 255, and its name here gets some more
+BM25 = {"k1": 1.5, "b": 0.75, "stem": ""}  # unless declared
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,14 @@ class System:
     Attributes
     ----------
     name, kind, family, model, formulation : str
-        As in systems.csv, where `kind` is called mode.
+        As in systems.csv, where `kind` is called mode. The kind `run` is a run file made elsewhere.
     dimensions : int or None
         Length of the vectors that are compared; None for BM25, and where only the model knows.
     fuses : tuple of str
         The systems whose ranks a hybrid adds up; empty otherwise.
     options : mapping
-        What the table says beyond that: encoder or endpoint, k1, b and stem, fuse_depth and rrf_k.
+        What the table says beyond that: encoder or endpoint, k1, b and stem, fuse_depth and rrf_k;
+        of a run, the `mode` that systems.csv gives it.
     """
 
     name: str
@@ -59,68 +60,74 @@ class System:
     options: Mapping[str, Any]
 
 
-def systems_from(config: Mapping[str, Any]) -> list[System]:
+def systems_from(config: Mapping[str, Any], *, runs: Mapping[str, System] | None = None) -> list[System]:
     """Systems of a systems.toml, in its order; a table with lists stands for several (`poolkit.retrieve.grid`).
 
     Parameters
     ----------
     config : mapping
         The parsed file: a table `systems` with one table a system.
+    runs : mapping of str to System, optional
+        Runs made elsewhere, which hybrids may fuse.
 
     Returns
     -------
     list of System
+        After those of the file, the runs that its hybrids fuse.
 
     Raises
     ------
     DataError
-        For an unknown kind, key or encoder, a hybrid of nothing, or dimensions a model does not have.
+        For an unknown kind, key or encoder, a hybrid of nothing or of itself, or dimensions a model does
+        not have.
 
     Notes
     -----
-    Family, unless given: BM25 is its own; dense is its model's; a hybrid has the family of the one
-    embedding it fuses, as in the paper. A hybrid of two embeddings must name its family.
+    Family, unless given: BM25 is its own; dense is its model's; a hybrid has the family of what it fuses
+    beside BM25, as in the paper. A hybrid of two such families must name its own.
     """
     tables = config.get("systems")
     if not isinstance(tables, Mapping) or not tables:
         raise DataError("systems.toml: no [systems.NAME] table. Declare at least one system.")
     tables = expanded(tables)
-    made: dict[str, System] = {}
     for name, table in tables.items():
         _check(name, table)
-        if table["kind"] != "hybrid":
-            made[name] = _bm25(name, table) if table["kind"] == "bm25" else _dense(name, table)
-    for name, table in tables.items():
-        if table["kind"] == "hybrid":
-            made[name] = _hybrid(name, table, made)
-    idle = {s.name for s in made.values() if s.options.get("only_fused")}
-    idle -= {part for s in made.values() for part in s.fuses}
+    made = {name: run for name, run in (runs or {}).items() if name not in tables}
+    graph = {name: table.get("fuses", ()) for name, table in tables.items()}
+    try:
+        order = [name for name in TopologicalSorter(graph).static_order() if name in tables]
+    except CycleError as error:
+        circle = " fuses ".join(reversed(error.args[1]))
+        raise DataError(f"systems.toml: {circle}: a hybrid cannot fuse itself") from None
+    build = {"bm25": _bm25, "dense": _dense, "hybrid": lambda name, table: _hybrid(name, table, made)}
+    for name in order:
+        made[name] = build[tables[name]["kind"]](name, tables[name])
+    fused = {part for name in tables for part in made[name].fuses}
+    idle = [name for name in tables if made[name].options.get("only_fused") and name not in fused]
     if idle:
         raise DataError(f"systems.toml: {listed(sorted(idle))} is only_fused, and no hybrid fuses it")
-    return [made[name] for name in tables]
+    return [made[name] for name in [*tables, *(x for x in made if x in fused and x not in tables)]]
 
 
-def sized(systems: list[System], sizes: Mapping[str, int]) -> list[System]:
-    """Systems with the dimensions that their models turned out to have, hybrids by what they fuse."""
-    found = {s.name: sizes.get(s.name, s.dimensions) for s in systems}
-    for s in systems:
-        if s.kind == "hybrid":
-            parts = {found[part] for part in s.fuses} - {None}
-            found[s.name] = parts.pop() if len(parts) == 1 else None
-    return [replace(s, dimensions=found[s.name]) for s in systems]
+def in_order(systems: list[System]) -> list[System]:
+    """Systems so that each comes after what it fuses."""
+    by_name = {s.name: s for s in systems}
+    return [by_name[name] for name in TopologicalSorter({s.name: s.fuses for s in systems}).static_order()]
 
 
-def catalogue(systems: list[System]) -> pd.DataFrame:
-    """Table for systems.csv: system, family, mode, model, dimensions, formulation."""
-    rows = [(s.name, s.family, s.kind, s.model, s.dimensions, s.formulation) for s in systems]
-    table = pd.DataFrame(rows, columns=list(CATALOGUE))
-    return table.astype({"dimensions": "Int64"})
+def is_lexical(system: System, by_name: Mapping[str, System]) -> bool:
+    """Whether it is BM25, or a fusion of nothing else."""
+    if system.kind == "hybrid":
+        return all(part in by_name and is_lexical(by_name[part], by_name) for part in system.fuses)
+    return "bm25" in (system.kind, system.options.get("mode"))
 
 
 def _check(name: str, table: Any) -> None:
     """Refuse names that are no file names, unknown kinds and keys, and values of another kind."""
     if not name or any(c in " /\\" or not c.isprintable() for c in name) or name.startswith("."):
         raise DataError(f"systems.toml: system {name!r} names a file; use no spaces, slashes or leading dot")
+    if len(name.encode()) > LONGEST_NAME:
+        raise DataError(f"systems.toml: system {name[:20]}... names a file; use at most {LONGEST_NAME} bytes")
     kind = table.get("kind") if isinstance(table, Mapping) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise DataError(f"systems.toml: system {name} has kind {kind!r}. Use one of {', '.join(KINDS)}.")
@@ -164,7 +171,7 @@ def _wanted(key: str, value: Any) -> str:
 
 def _bm25(name: str, table: Mapping[str, Any]) -> System:
     family, formulation = table.get("family", "bm25"), table.get("formulation", "original")
-    return System(name, "bm25", family, "BM25", formulation, None, (), dict(table))
+    return System(name, "bm25", family, "BM25", formulation, None, (), {**BM25, **table})
 
 
 def _dense(name: str, table: Mapping[str, Any]) -> System:
@@ -201,25 +208,38 @@ def _dense(name: str, table: Mapping[str, Any]) -> System:
 def _hybrid(name: str, table: Mapping[str, Any], made: Mapping[str, System]) -> System:
     """A hybrid; it takes model, dimensions, formulation and family from what it fuses."""
     where, fuses = f"systems.toml: system {name}", tuple(table.get("fuses", ()))
-    missing = [n for n in fuses if n not in made or made[n].kind == "hybrid"]
-    if len(set(fuses)) < 2 or len(set(fuses)) < len(fuses) or missing:
-        said = f": {listed(missing)} is none" if missing else ""
-        raise DataError(f"{where} must fuse two or more bm25 or dense systems{said}")
+    if missing := [n for n in fuses if n not in made]:
+        said = "is neither declared nor a run in runs/"
+        raise DataError(f"{where} fuses {listed(missing)}, which {said}")
+    if len(set(fuses)) < 2 or len(set(fuses)) < len(fuses):
+        raise DataError(
+            f"{where} must fuse two or more different systems; it fuses {listed(fuses) or 'none'}"
+        )
     if "fuse_depth" not in table:
         raise DataError(f"{where} needs fuse_depth, the ranks it reads of each system")
-    parts = [made[n] for n in fuses]
-    dense = [p for p in parts if p.kind == "dense"]
-    families = {p.family for p in dense} or {"bm25"}
-    formulations = {p.formulation for p in parts}
+    parts, deep = [made[n] for n in fuses], table["fuse_depth"]
+    for part in parts:
+        if not part.family:
+            said = "a run to which systems.csv gives no family. Give it a row with one."
+            raise DataError(f"{where} fuses {part.name}, {said}")
+        if (holds := part.options.get("fuse_depth", deep)) < deep:
+            raise DataError(
+                f"{where} reads {deep} ranks of {part.name}, whose own fuse_depth is {holds}. "
+                "Lower the one or raise the other."
+            )
+    formulations = {p.formulation for p in parts} - {""}
     if len(formulations) > 1:
         raise DataError(f"{where} fuses formulations {' and '.join(sorted(formulations))}")
+    others = [p for p in parts if not is_lexical(p, made)] or parts
+    families = {p.family for p in others}
     if "family" not in table and len(families) > 1:
         raise DataError(
             f"{where} fuses the families {' and '.join(sorted(families))}. "
             'Say which one it counts to: family = "...".'
         )
-    family = table.get("family", min(families))
-    model = " + ".join(dict.fromkeys(p.model for p in dense)) or "BM25"
-    sizes = {p.dimensions for p in dense}
-    size = sizes.pop() if len(sizes) == 1 else None
-    return System(name, "hybrid", family, model, parts[0].formulation, size, fuses, dict(table))
+    family, sizes = table.get("family", min(families)), {p.dimensions for p in others}
+    models = dict.fromkeys(model for p in others for model in p.model.split(" + "))
+    size, formulation = sizes.pop() if len(sizes) == 1 else None, "".join(formulations)
+    return System(
+        name, "hybrid", family, " + ".join(models), formulation, size, fuses, {"rrf_k": 60, **table}
+    )

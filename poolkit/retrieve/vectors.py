@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -20,7 +21,8 @@ from poolkit.retrieve.shelf import Shelf
 from poolkit.retrieve.systems import System
 from poolkit.tables import DataError
 
-CHUNK = 64  # texts that a local encoder makes between two writes
+CHUNK = 64  # texts that a local encoder is given at once
+KEEP = 1.0  # seconds of a local encoder's work between two writes, each of which waits for the disk
 BLOCK = 4096  # vectors in memory at once
 
 
@@ -66,7 +68,7 @@ class Vectors:
     def of(self, system: System) -> tuple[Blocks, np.ndarray]:
         """Document and query vectors of a dense system, of unit length, at its dimensions."""
         wanted, source = system.options.get("dimensions"), _source(system)
-        shelf = self.shelves.setdefault(source, Shelf(self.folder, source))
+        shelf = self.shelves.setdefault(source, Shelf(self.folder, source, self.told))
         try:
             documents, queries = self._rows(system, shelf, ""), self._rows(system, shelf, system.formulation)
             return Blocks(shelf, documents, wanted), truncated(shelf.take(queries), wanted)
@@ -89,6 +91,9 @@ class Vectors:
             with shelf:
                 missing = {x.key: x for x in asked if x.key not in shelf.rows}
                 if missing:
+                    if shelf.damaged:
+                        said = f"{shelf.damaged:,} damaged vectors are not used; what is missing is made anew"
+                        self.told(f"{shelf.path.name}: {said}")
                     self._fill(system, shelf, list(missing.values()), extra, f"{kind} texts")
                 self.known[made_of] = np.array([shelf.rows[x.key] for x in asked])
         return self.known[made_of]
@@ -125,13 +130,18 @@ class Vectors:
             if "encoder" in options:
                 self.told(label)
                 encode = encoder(options["encoder"], options.get("model", ""))
+                ready, since = list[np.ndarray](), time.monotonic()
+                kept = 0
                 for at in range(0, len(texts), CHUNK):
                     some = texts[at : at + CHUNK]
-                    vectors = encode([x.text for x in some], bool(extra["query"]))
-                    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+                    ready.append(encode([x.text for x in some], bool(extra["query"])))
+                    broken = np.flatnonzero(~np.isfinite(ready[-1]).all(axis=1))
                     if len(broken):
                         raise DataError(f"the vector of {some[broken[0]].owner} holds NaN or infinity")
-                    keep([x.key for x in some], vectors)
+                    done = at + len(some)
+                    if done == len(texts) or time.monotonic() - since > KEEP:
+                        keep([x.key for x in texts[kept:done]], np.concatenate(ready))
+                        ready, since, kept = [], time.monotonic(), done
                 return
             door = self._door(system)
             million = sum(len(x.text.encode()) for x in texts) / BYTES_A_TOKEN / 1e6
