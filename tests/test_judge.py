@@ -386,14 +386,17 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 import test_judge
+from poolkit import progress
+progress.EVERY = {every}
 server = type("Server", (), {{"url": {url!r}}})
 place = test_judge.Place(Path({folder!r}), server, concurrency=16)
 print(place.fill(test_judge.pairs({n}), progress=True))
 """
 
 
-def started(tmp_path, server, n):
-    program = PROGRAM.format(tests=os.path.dirname(__file__), url=server.url, folder=str(tmp_path), n=n)
+def started(tmp_path, server, n, every=30):
+    tests = os.path.dirname(__file__)
+    program = PROGRAM.format(tests=tests, url=server.url, folder=str(tmp_path), n=n, every=every)
     return subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -467,18 +470,34 @@ def test_ctrl_c_does_not_wait_for_a_rate_limit(tmp_path):
         assert "judged=5" in out
 
 
-def test_sigterm_is_as_ctrl_c(tmp_path):
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP"])
+def test_a_scheduler_and_a_lost_terminal_are_as_ctrl_c(tmp_path, how):
     with Loopback(latency=0.05) as server:
         server.plan = noting(server)
         process = started(tmp_path, server, 3000)
         while len(server.requests) < 100:
             time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(getattr(signal, how))
         out, err = process.communicate(timeout=20)
         assert process.returncode == 0
         assert "stopped='interrupted'" in out
         assert "Traceback" not in err
         assert len(read_records(Place(tmp_path, server).path)) == sum(server.answered.values())
+
+
+def test_a_reader_of_progress_that_leaves_costs_nothing(tmp_path):
+    """As in `poolkit judge 2>&1 | head`."""
+    with Loopback(latency=0.02) as server:
+        server.plan = noting(server)
+        process = started(tmp_path, server, 300, every=0.05)
+        while len(server.requests) < 30:
+            time.sleep(0.02)
+        process.stderr.close()
+        with process.stdout as pipe:
+            out = pipe.read()
+        assert process.wait(timeout=20) == 0
+        assert "judged=300" in out
+        assert truthful(Place(tmp_path, server)) == 300
 
 
 def test_the_old_handler_of_sigterm_comes_back(tmp_path):
