@@ -47,7 +47,8 @@ class Filling(ABC):
         self.todo, self.replicate, self.meter = todo, replicate, meter
         self.halt: str | None = None  # why nothing more is sent
         self.error: BaseException | None = None
-        self.usd, self.calls = 0.0, 0
+        self.calls = 0
+        self.usd: float | None = 0.0 if judge.price else None  # None: nobody knows
         self.notes: dict[str, None] = {}
         self.lesson = f"learnt {judge.base_url} {judge.model}"
         self.endpoint = Endpoint(
@@ -112,7 +113,8 @@ class Filling(ABC):
         if record["model"] != record["asked"]:
             found = f"asked for {record['asked']}, the server answered as {record['model']}"
             self.notes[f"{found}: pin that name before you judge more."] = None
-        self.usd, self.calls = self.usd + (record["usd"] or 0.0), self.calls + record["calls"]
+        known = self.usd is not None and record["usd"] is not None
+        self.usd, self.calls = self.usd + record["usd"] if known else None, self.calls + record["calls"]
         self.unwritten += 1
         self.queue.put_nowait(([record, *(copied(record, *ids) for ids in others)], shown))
 
@@ -141,4 +143,4 @@ class Filling(ABC):
 
     def _tell(self, done: Sequence[dict[str, Any]] = ()) -> None:
         """Show how things stand, with records that are on disk now."""
-        self.meter.add(done, self.usd if self.judge.price else None, self.endpoint.oldest())
+        self.meter.add(done, self.usd, self.endpoint.oldest())

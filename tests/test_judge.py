@@ -99,6 +99,17 @@ def test_known_pairs_need_no_key(tmp_path, monkeypatch):
             place.fill(pairs(4))
 
 
+@pytest.mark.parametrize("key", ["\u043a\u043b\u044e\u0447", "sk-abc\ndefghijkl", "sk-\u200babcdefgh"])
+def test_a_key_that_no_header_carries_is_refused_and_not_shown(tmp_path, monkeypatch, key):
+    monkeypatch.setenv("A_KEY", key)
+    with Loopback() as server:
+        place = Place(tmp_path, server)
+        with pytest.raises(DataError, match=r"^judge 'j': the key in A_KEY holds a space") as fault:
+            place.fill(pairs(2))
+        assert key[-5:] not in str(fault.value)
+        assert not place.path.exists()
+
+
 def test_equal_content_is_bought_once(tmp_path):
     with Loopback() as server:
         place = Place(tmp_path, server)
@@ -197,7 +208,7 @@ def test_an_unknown_price_refuses_a_budget(tmp_path):
 def test_a_server_that_does_not_count_tokens(tmp_path):
     with Loopback(lambda r, n: Say({**graded(1).body, "usage": None})) as server:
         place = Place(tmp_path, server)
-        place.fill(pairs(2))
+        assert place.fill(pairs(2)).usd is None
     assert read_records(place.path)[["tokens_in", "usd"]].isna().all().all()
 
 
@@ -523,7 +534,7 @@ def test_absurd_counts_are_unknown_and_a_short_key_is_not_written(tmp_path, monk
     monkeypatch.setenv("A_KEY", "k3y!")
     with Loopback(lambda r, n: graded(1, "they said k3y!", tokens=(10**30, 0, 20))) as server:
         place = Place(tmp_path, server)
-        assert place.fill(pairs(2)).usd == 0
+        assert place.fill(pairs(2)).usd is None  # unknown, not 0
         assert place.fill(pairs(2)).known == 2
     assert read_records(place.path)[["tokens_in", "tokens_out", "usd"]].isna().all().all()
     assert "k3y!" not in place.path.read_text()
