@@ -1,7 +1,6 @@
 """The frame of every filling: a thread and a loop of its own, an end that was asked for, a writer."""
 
 import asyncio
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +59,7 @@ class Filling(ABC):
 
     def run(self) -> None:
         """Work until all is done or nothing more can be; Ctrl-C and SIGTERM let the calls in flight end."""
+        self.store.hold_back(2 * self.endpoint.concurrency)  # in flight, and not yet written
         try:
             in_thread(lambda: asyncio.run(self._main()), self._interrupt)
         except BaseException as error:
@@ -132,9 +132,12 @@ class Filling(ABC):
                 continue
             try:
                 await self.loop.run_in_executor(disk, self.store.put, records)
-            except (OSError, sqlite3.Error) as error:
+            except Exception as error:  # whatever it is: buy nothing more
                 self.halt = f"{self.store.path}: {len(records)} judgments could not be written: {error}"
+                if not isinstance(error, OSError):
+                    self.error = self.error or error
                 continue
+            self.halt = self.halt or self.store.full or None
             done = [record for group, shown in groups if shown for record in group]
             self._tell(done)
             self.unwritten -= len(groups)
