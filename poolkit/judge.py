@@ -47,6 +47,7 @@ class Outcome:
     usd: float | None  # as the endpoint counted; None where it did not, or the price is unknown
     stopped: str | None = None  # why pairs remain
     notes: tuple[str, ...] = ()
+    failed_before: int = 0  # of the known, and not asked again
 
 
 def fill(
@@ -110,7 +111,7 @@ def fill(
                 "their pairs twice. Run with --batch to collect them."
             )
         if not total and not (batch and waiting):
-            return Outcome(0, {}, plan.known, 0, 0, 0.0 if judge.price else None)
+            return Outcome(0, {}, plan.known, 0, 0, 0.0 if judge.price else None, failed_before=plan.failed)
         key = os.environ.get(judge.key_env, "").strip() if judge.key_env else ""
         if judge.key_env and not key:
             raise DataError(f"judge {judge.name!r}: no key. Set the environment variable {judge.key_env}.")
@@ -135,6 +136,7 @@ def fill(
         usd=workers.usd,
         stopped=workers.halt,
         notes=tuple(workers.notes),
+        failed_before=plan.failed,
     )
 
 

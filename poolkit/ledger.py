@@ -127,6 +127,8 @@ def outcome_lines(outcome: Outcome) -> list[str]:
         f"{outcome.judged:,} judged now, {outcome.known:,} known already, {outcome.calls:,} calls, {spent}"
     ]
     lines += [f"failed ({kind}): {n:,}" for kind, n in outcome.failed.items()]
+    if outcome.failed_before:
+        lines.append(f"of those known {outcome.failed_before:,} failed before: --retry-failed asks again")
     if outcome.remaining:
         again = "" if "run again" in str(outcome.stopped) else " Run again to go on."
         lines.append(f"{outcome.remaining:,} pairs remain: {outcome.stopped}.{again}")

@@ -435,7 +435,8 @@ def test_failures_are_3_and_can_be_asked_again(folder, monkeypatch):
         assert "failed (unreadable): 2" in done.stderr
         assert "failed 2" in poolkit("status", folder).stdout
         broken[0] = False
-        poolkit("judge", folder, "--judge", "server", code=0)
+        again = poolkit("judge", folder, "--judge", "server", code=0)
+        assert "of those known 2 failed before: --retry-failed asks again" in again.stderr
         assert "failed 2" in poolkit("status", folder).stdout
         assert (
             "2 judged now, 6 known already"
@@ -447,7 +448,7 @@ def test_failures_are_3_and_can_be_asked_again(folder, monkeypatch):
 def test_explain_calls_nobody_and_leaves_no_trace(folder, server):
     judged_by(folder, server.url)
     before = sorted(folder.rglob("*"))
-    said = poolkit("judge", folder, "--judge", "server", "--explain", "q1", "d4").stdout
+    said = poolkit("judge", folder, "--judge", "server", "--sample", 1, "--explain", "q1", "d4").stdout
     assert said.splitlines()[-1] == "verdict: miss: this query and document were never judged here"
     assert "model: m-1\n" in said
     assert sorted(folder.rglob("*")) == before
