@@ -1,11 +1,11 @@
 """One door to every OpenAI-compatible chat endpoint: retries, rates, deadlines, price and budget.
 
-Calls go through the ``openai`` client (aiohttp transport) and its own retries are off: waiting is done
-here, as long as the server asks. A call is hung up on at our own deadline. What servers say is scrubbed of
-the key before anybody sees it.
+Calls go through the ``openai`` client (aiohttp transport), its own retries off: waiting is done here, as long
+as the server asks. A call is hung up on at our own deadline. What servers say is scrubbed of the key.
 """
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -152,7 +152,7 @@ class Endpoint:
 
     def oldest(self) -> float:
         """Seconds that the oldest call in flight has taken."""
-        return time.monotonic() - min(self._sent.values(), default=time.monotonic())
+        return max(0.0, time.monotonic() - min(self._sent.values(), default=math.inf))
 
     @contextmanager
     def _idle(self) -> Iterator[None]:

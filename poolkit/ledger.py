@@ -56,6 +56,8 @@ def job_of(folder: Path, name: str, *, depth: int = 0, sample: int = 0, seed: in
         0 takes the whole pool.
     seed : int
     """
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; give a whole number from 0")
     if sample < 0:
         raise ValueError(f"sample is {sample}; give how many pairs to draw, or 0 for the whole pool")
     collection = read_collection(folder)

@@ -296,6 +296,14 @@ def test_a_call_cut_off_counts_as_spent(cut):
     assert budget.spent == pytest.approx(100e-6 + 520e-6)
 
 
+def test_no_call_in_flight_is_none_old():
+    async def main():
+        async with ep.Endpoint(MODEL, "http://127.0.0.1:1/v1") as endpoint:
+            return endpoint.oldest()
+
+    assert f"{asyncio.run(main()):.0f}" == "0"  # it was -0
+
+
 def test_the_key_is_nowhere_to_be_seen():
     assert KEY not in repr(ep.Endpoint(MODEL, key=KEY))
     answer, _ = ask(lambda r, n: graded(1, model=KEY) if False else Say({**completion("{}"), "model": KEY}))

@@ -48,6 +48,8 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(folder):
         ValueError, match=r"^sample is -1; give how many pairs to draw, or 0 for the whole pool$"
     ):
         drawn(-1, 1)
+    with pytest.raises(ValueError, match=r"^seed is -1; give a whole number from 0$"):
+        drawn(1, -1)
 
 
 def test_a_document_without_text_cannot_be_judged(folder):
