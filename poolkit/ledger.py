@@ -52,14 +52,13 @@ def job_of(folder: Path, name: str, *, depth: int = 0, sample: int = 0, seed: in
         Of the judge: a table of collection.toml, or a built-in one.
     depth : int
         0 takes collection.toml's.
-    sample : int
-        0 takes the whole pool.
-    seed : int
+    sample, seed : int
+        A sample of 0 takes the whole pool.
     """
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; give a whole number from 0")
-    if sample < 0:
-        raise ValueError(f"sample is {sample}; give how many pairs to draw, or 0 for the whole pool")
+    if sample < 0 or seed < 0:
+        raise ValueError(
+            f"sample is {sample}, seed {seed}; give numbers from 0; a sample of 0 is the whole pool"
+        )
     collection = read_collection(folder)
     judge = judge_from(name, collection.config["judges"].get(name), folder)
     if name in collection.labels and collection.labels[name].human:
@@ -124,10 +123,9 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool 
 
 def outcome_lines(outcome: Outcome) -> list[str]:
     """What judging did, in words."""
-    spent = "price unknown" if outcome.usd is None else f"${outcome.usd:,.4f}"
-    lines = [
-        f"{outcome.judged:,} judged now, {outcome.known:,} known already, {outcome.calls:,} calls, {spent}"
-    ]
+    usd = "cost unknown" if outcome.usd is None else f"${outcome.usd:,.4f}"
+    done = f"{outcome.judged:,} judged now, {outcome.known:,} known already, {outcome.calls:,} calls"
+    lines = [f"{done}, {usd}"]
     lines += [f"failed ({kind}): {n:,}" for kind, n in outcome.failed.items()]
     if outcome.failed_before:
         lines.append(f"of those known {outcome.failed_before:,} failed before: --retry-failed asks again")

@@ -417,7 +417,7 @@ def test_a_sample_and_a_replicate(folder, server):
     second = [r for r in records(folder) if r["replicate"] == 1]
     assert sorted((r["query_id"], r["doc_id"]) for r in second) == sorted(sample)
     assert len(server.requests) == 6
-    refused("judge", folder, "--sample", -3, code=2, match="sample is -3; give how many pairs to draw")
+    refused("judge", folder, "--sample", -3, code=2, match="sample is -3, seed 1; give numbers from 0")
 
 
 def test_failures_are_3_and_can_be_asked_again(folder, monkeypatch):
