@@ -56,9 +56,7 @@ def job_of(folder: Path, name: str, *, depth: int = 0, sample: int = 0, seed: in
         A sample of 0 takes the whole pool.
     """
     if sample < 0 or seed < 0:
-        raise ValueError(
-            f"sample is {sample}, seed {seed}; give numbers from 0; a sample of 0 is the whole pool"
-        )
+        raise ValueError(f"sample is {sample}, seed {seed}; give numbers from 0, a sample of 0 for all pairs")
     collection = read_collection(folder)
     judge = judge_from(name, collection.config["judges"].get(name), folder)
     if name in collection.labels and collection.labels[name].human:
@@ -124,11 +122,11 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool 
 def outcome_lines(outcome: Outcome) -> list[str]:
     """What judging did, in words."""
     usd = "cost unknown" if outcome.usd is None else f"${outcome.usd:,.4f}"
-    done = f"{outcome.judged:,} judged now, {outcome.known:,} known already, {outcome.calls:,} calls"
-    lines = [f"{done}, {usd}"]
-    lines += [f"failed ({kind}): {n:,}" for kind, n in outcome.failed.items()]
+    known = f"{outcome.known:,} known already"
     if outcome.failed_before:
-        lines.append(f"of those known {outcome.failed_before:,} failed before: --retry-failed asks again")
+        known += f" (of them {outcome.failed_before:,} failed: --retry-failed asks again)"
+    lines = [f"{outcome.judged:,} judged now, {known}, {outcome.calls:,} calls, {usd}"]
+    lines += [f"failed ({kind}): {n:,}" for kind, n in outcome.failed.items()]
     if outcome.remaining:
         again = "" if "run again" in str(outcome.stopped) else " Run again to go on."
         lines.append(f"{outcome.remaining:,} pairs remain: {outcome.stopped}.{again}")

@@ -436,7 +436,7 @@ def test_failures_are_3_and_can_be_asked_again(folder, monkeypatch):
         assert "failed 2" in poolkit("status", folder).stdout
         broken[0] = False
         again = poolkit("judge", folder, "--judge", "server", code=0)
-        assert "of those known 2 failed before: --retry-failed asks again" in again.stderr
+        assert "8 known already (of them 2 failed: --retry-failed asks again), 0 calls" in again.stderr
         assert "failed 2" in poolkit("status", folder).stdout
         assert (
             "2 judged now, 6 known already"

@@ -46,7 +46,7 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(folder):
     assert drawn(100, 1) == POOL
     for n, seed in ((-1, 1), (1, -1)):
         with pytest.raises(
-            ValueError, match=rf"^sample is {n}, seed {seed}; give numbers from 0; a sample of 0 is"
+            ValueError, match=rf"^sample is {n}, seed {seed}; give numbers from 0, a sample of 0"
         ):
             drawn(n, seed)
 
