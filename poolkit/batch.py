@@ -34,7 +34,7 @@ class Flight:
     name: str
     batch: str
     bytes: int
-    held: float = 0.0  # of the budget
+    held: float | None = None  # of the budget
     said: str = ""
     empty: int = 0  # looks at which it had ended, and its answers were not there yet
 
@@ -159,11 +159,11 @@ class BatchWorkers(Workers):
         """Bytes of the batches at the endpoint."""
         return sum(flight.bytes for flight in self.flights.values())
 
-    def _dismiss(self, name: str, held: float, usd: float = 0.0) -> None:
+    def _dismiss(self, name: str, held: float | None, usd: float = 0.0) -> None:
         """Forget a batch that is over, and settle what it cost."""
         self.book.forget(name)
         self.flights.pop(name, None)
-        if held:  # that of an earlier run was held there
+        if held is not None:  # that of an earlier run was held there
             self.endpoint.budget.settle(held, usd)
 
     async def _look(self, flight: Flight) -> None:

@@ -101,7 +101,7 @@ def judge(
 
     how: dict[str, Any] = {"replicate": replicate, "retry_failed": retry_failed, "batch": batch}
     with one_line():
-        job = ledger.job_of(data, name, depth=depth, sample=sample, seed=seed)
+        job = ledger.job_of(data, name, depth=depth, sample=0 if explain else sample, seed=seed)
         if explain:
             for key, value in ledger.explained(job, *explain, replicate=replicate).items():
                 typer.echo(f"{key}: {value}")

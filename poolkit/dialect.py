@@ -12,8 +12,11 @@ from urllib.parse import urlsplit
 
 OPENAI = "https://api.openai.com/v1"
 _OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_ECHO = re.compile(r"""["']input["']\s*:""")  # what follows is what was sent, which may name anything
 RESERVED = {"model", "messages", "stream", "n", "api_key"}
 MOST_TOKENS = 10**9
+_SECRET = re.compile(r"api.?key|authoriz|auth.?token|access.?token|secret|password|^token$", re.I)
+_KEY = re.compile(r"\b(sk-|Bearer )[\w*-]{8,}")
 
 
 def address_fault(base_url: str, key_env: str) -> str:
@@ -27,7 +30,7 @@ def address_fault(base_url: str, key_env: str) -> str:
         return "base_url is no address: its host or port is wrong, or it holds a space"
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return "base_url must begin with http:// or https:// and a host"
-    if parts.username or parts.password or parts.query:
+    if parts.username or parts.password or parts.query or parts.fragment:
         return "base_url holds more than an address. Keys belong in a variable: see key_env"
     if not re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*)?", key_env):
         return "key_env must be the name of an environment variable, never a key"
@@ -43,7 +46,7 @@ def is_alias(model: str, base_url: str) -> bool:
 def parameters_fault(parameters: Mapping[str, Any]) -> str:
     """What is wrong with sampling parameters of collection.toml, in words; nothing where all is well."""
     for name, value in sorted(parameters.items()):
-        if name in RESERVED:
+        if name in RESERVED or _SECRET.search(name) or _KEY.search(str(value)):
             return f"parameters cannot hold {name!r}; poolkit sets it, or it is a secret"
         if name in _OTHER_NAME and (type(value) is not int or not 0 < value <= MOST_TOKENS):
             found = f"parameters: {name} is {str(value)[:40]!r}"
@@ -78,7 +81,7 @@ class Dialect:
 
     def learn(self, said: str, form: Mapping[str, Any], *, only_format: bool = False) -> bool:
         """Note which parameter of this form a refusal names; False when it names none."""
-        lesson = None
+        lesson, said = None, _ECHO.split(said)[0]
         if (
             re.search("response_format|json_schema|grammar|structured output", said)
             and "response_format" in form

@@ -1,11 +1,11 @@
 """One door to every OpenAI-compatible chat endpoint: retries, rates, deadlines, price and budget.
 
-Calls go through the ``openai`` client (aiohttp transport) and its own retries are off: waiting is done
-here, as long as the server asks. A call is hung up on at our own deadline. What servers say is scrubbed of
-the key before anybody sees it.
+Calls go through the ``openai`` client (aiohttp transport), its own retries off: waiting is done here, as long
+as the server asks. A call is hung up on at our own deadline. What servers say is scrubbed of the key.
 """
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, TypeVar
 
+import aiohttp
 import httpx2
 import openai
 from aiolimiter import AsyncLimiter
 from tenacity import wait_random_exponential
 
-from poolkit.answers import Answer, read_completion, refusal_of, scrubbed
+from poolkit.answers import Answer, no_money, read_completion, refusal_of, said_of, scrubbed
 from poolkit.dialect import OPENAI, Dialect, spoken
 from poolkit.pace import Again, Gate, patiently, retry_after
 from poolkit.price import Budget, Price, Stop
@@ -28,8 +29,8 @@ PATIENCE = 1800.0  # seconds that one call may spend waiting and trying again
 SERVICE_TIMEOUT = 900.0  # seconds that a file of 200 MB may take
 BYTES_A_TOKEN = 4  # likely; a budget reckons with one
 Tokens = tuple[float, int]
-_NO_MONEY = re.compile(r"insufficient.?(quota|balance|funds)|credit balance|billing", re.I)
 QUEUE_FULL = re.compile(r"enqueued|token_limit_exceeded", re.I)
+_BROKEN = (openai.APIError, httpx2.HTTPError, aiohttp.ClientError, OSError, RecursionError)  # or a timeout
 _BACKOFF = wait_random_exponential(multiplier=0.5, max=30)
 
 
@@ -128,7 +129,7 @@ class Endpoint:
                 if error.status_code not in (404, 405):
                     self._refused(error, {})  # raises Again or Stop where it knows better
                 raise Stop(f"{self.base_url} refused to {what} ({note})") from None
-            except (openai.APIError, httpx2.HTTPError, OSError):
+            except _BROKEN:
                 raise Again("the connection or its reply broke") from None
             except ValueError as error:  # pydantic's words may hold a part of the key
                 plain = type(error) is ValueError
@@ -151,8 +152,7 @@ class Endpoint:
 
     def oldest(self) -> float:
         """Seconds that the oldest call in flight has taken."""
-        now = time.monotonic()
-        return now - min(self._sent.values(), default=now)
+        return max(0.0, time.monotonic() - min(self._sent.values(), default=math.inf))
 
     @contextmanager
     def _idle(self) -> Iterator[None]:
@@ -214,10 +214,10 @@ class Endpoint:
             if self.price and answer.tokens:
                 cost = self.price.usd(*answer.tokens)
             return answer
-        except openai.APIStatusError:
-            cost = 0.0
+        except openai.APIStatusError as error:
+            cost = worst if error.status_code in (504, 524) else 0.0  # a gateway's patience ended
             raise
-        except (openai.APIError, httpx2.HTTPError, OSError, ValueError):  # a TimeoutError is an OSError
+        except (*_BROKEN, ValueError):
             late = f"no answer within {self.timeout:g} s"
             raise Again(late if deadline.expired() else "the connection or its reply broke") from None
         finally:
@@ -236,9 +236,9 @@ class Endpoint:
 
     def _refused(self, error: openai.APIStatusError, form: Mapping[str, Any]) -> Answer | None:
         """What an error status means: an Answer, None to send again in another form, Again or Stop."""
-        status, said = error.status_code, f"{error.code} {error.body or error.message}"
+        status, said = error.status_code, said_of(error.body, error.message)
         note = self._words(error)
-        if status == 402 or (status in (400, 403, 429) and _NO_MONEY.search(said)):
+        if no_money(status, said, error.code):
             raise Stop(f"no money left at {self.base_url} ({note}); top it up and run again, nothing is lost")
         if status >= 500 and self.dialect.learn(said, form, only_format=True):
             return None
@@ -250,11 +250,11 @@ class Endpoint:
             if status == 429:
                 self._gate.shrink()
             raise Again(note, after=after, limited=status == 429)
+        if status not in (401, 404) and (kind := "too long" if status == 413 else refusal_of(said)):
+            return Answer(failure=kind, note=note)
         if status in (401, 403):
             variable = f"${self.key_env}" if self.key_env else "no variable: set key_env"
             raise Stop(f"{self.base_url} refused the key, taken from {variable} ({note})")
         if status == 404:
             raise Stop(f"{self.base_url} has no model {self.model!r}, or no {self.path} ({note})")
-        if kind := refusal_of(said):
-            return Answer(failure=kind, note=note)
         return None if self.dialect.learn(said, form) else Answer(failure="endpoint", note=note)

@@ -1,7 +1,6 @@
 """The frame of every filling: a thread and a loop of its own, an end that was asked for, a writer."""
 
 import asyncio
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -47,7 +46,8 @@ class Filling(ABC):
         self.todo, self.replicate, self.meter = todo, replicate, meter
         self.halt: str | None = None  # why nothing more is sent
         self.error: BaseException | None = None
-        self.usd, self.calls = 0.0, 0
+        self.calls = 0
+        self.usd: float | None = 0.0 if judge.price else None  # None: nobody knows
         self.notes: dict[str, None] = {}
         self.lesson = f"learnt {judge.base_url} {judge.model}"
         self.endpoint = Endpoint(
@@ -59,6 +59,7 @@ class Filling(ABC):
 
     def run(self) -> None:
         """Work until all is done or nothing more can be; Ctrl-C and SIGTERM let the calls in flight end."""
+        self.store.hold_back(2 * self.endpoint.concurrency)  # in flight, and not yet written
         try:
             in_thread(lambda: asyncio.run(self._main()), self._interrupt)
         except BaseException as error:
@@ -112,7 +113,8 @@ class Filling(ABC):
         if record["model"] != record["asked"]:
             found = f"asked for {record['asked']}, the server answered as {record['model']}"
             self.notes[f"{found}: pin that name before you judge more."] = None
-        self.usd, self.calls = self.usd + (record["usd"] or 0.0), self.calls + record["calls"]
+        known = self.usd is not None and record["usd"] is not None
+        self.usd, self.calls = self.usd + record["usd"] if known else None, self.calls + record["calls"]
         self.unwritten += 1
         self.queue.put_nowait(([record, *(copied(record, *ids) for ids in others)], shown))
 
@@ -130,9 +132,12 @@ class Filling(ABC):
                 continue
             try:
                 await self.loop.run_in_executor(disk, self.store.put, records)
-            except (OSError, sqlite3.Error) as error:
+            except Exception as error:  # whatever it is: buy nothing more
                 self.halt = f"{self.store.path}: {len(records)} judgments could not be written: {error}"
+                if not isinstance(error, OSError):
+                    self.error = self.error or error
                 continue
+            self.halt = self.halt or self.store.full or None
             done = [record for group, shown in groups if shown for record in group]
             self._tell(done)
             self.unwritten -= len(groups)
@@ -141,4 +146,4 @@ class Filling(ABC):
 
     def _tell(self, done: Sequence[dict[str, Any]] = ()) -> None:
         """Show how things stand, with records that are on disk now."""
-        self.meter.add(done, self.usd if self.judge.price else None, self.endpoint.oldest())
+        self.meter.add(done, self.usd, self.endpoint.oldest())

@@ -1,6 +1,7 @@
 """Fill a pool with judgments; the only room that spends money."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,9 +44,10 @@ class Outcome:
     known: int  # pairs whose answer, or failure, was there already
     remaining: int  # pairs not tried
     calls: int
-    usd: float | None  # as the endpoint counted; None where the price is unknown
+    usd: float | None  # as the endpoint counted; None where it did not, or the price is unknown
     stopped: str | None = None  # why pairs remain
     notes: tuple[str, ...] = ()
+    failed_before: int = 0  # of the known, and not asked again
 
 
 def fill(
@@ -109,10 +111,15 @@ def fill(
                 "their pairs twice. Run with --batch to collect them."
             )
         if not total and not (batch and waiting):
-            return Outcome(0, {}, plan.known, 0, 0, 0.0 if judge.price else None)
+            return Outcome(0, {}, plan.known, 0, 0, 0.0 if judge.price else None, failed_before=plan.failed)
         key = os.environ.get(judge.key_env, "").strip() if judge.key_env else ""
         if judge.key_env and not key:
             raise DataError(f"judge {judge.name!r}: no key. Set the environment variable {judge.key_env}.")
+        if not re.fullmatch(r"[!-~]*", key):
+            raise DataError(
+                f"judge {judge.name!r}: the key in {judge.key_env} holds a space, a line break or a letter that no "
+                "header can carry. Copy it anew."
+            )
         meter = Meter(total, progress)
         workers = _workers(
             judge, pairs, store, plan.todo, cache_folder,
@@ -126,9 +133,10 @@ def fill(
         known=plan.known,
         remaining=total - meter.counts.total(),
         calls=workers.calls,
-        usd=workers.usd if judge.price else None,
+        usd=workers.usd,
         stopped=workers.halt,
         notes=tuple(workers.notes),
+        failed_before=plan.failed,
     )
 
 

@@ -53,12 +53,11 @@ def job_of(folder: Path, name: str, *, depth: int = 0, sample: int = 0, seed: in
         Of the judge: a table of collection.toml, or a built-in one.
     depth : int
         0 takes collection.toml's.
-    sample : int
-        0 takes the whole pool.
-    seed : int
+    sample, seed : int
+        A sample of 0 takes the whole pool.
     """
-    if sample < 0:
-        raise ValueError(f"sample is {sample}; give how many pairs to draw, or 0 for the whole pool")
+    if sample < 0 or seed < 0:
+        raise ValueError(f"sample is {sample}, seed {seed}; give numbers from 0, a sample of 0 for all pairs")
     collection = read_collection(folder)
     judge = judge_from(name, collection.config["judges"].get(name), folder)
     if name in collection.labels and collection.labels[name].human:
@@ -122,10 +121,11 @@ def forecast_lines(job: Job, *, replicate: int, retry_failed: bool, batch: bool 
 
 def outcome_lines(outcome: Outcome) -> list[str]:
     """What judging did, in words."""
-    spent = "price unknown" if outcome.usd is None else f"${outcome.usd:,.4f}"
-    lines = [
-        f"{outcome.judged:,} judged now, {outcome.known:,} known already, {outcome.calls:,} calls, {spent}"
-    ]
+    usd = "cost unknown" if outcome.usd is None else f"${outcome.usd:,.4f}"
+    known = f"{outcome.known:,} known already"
+    if outcome.failed_before:
+        known += f" (of them {outcome.failed_before:,} failed: --retry-failed asks again)"
+    lines = [f"{outcome.judged:,} judged now, {known}, {outcome.calls:,} calls, {usd}"]
     lines += [f"failed ({kind}): {n:,}" for kind, n in outcome.failed.items()]
     if outcome.remaining:
         again = "" if "run again" in str(outcome.stopped) else " Run again to go on."

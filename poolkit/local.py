@@ -41,7 +41,8 @@ class Local:
         self.judge, self.pairs, self.store, self.meter, self.todo = judge, pairs, store, meter, todo
         self.replicate = replicate
         self.halt: str | None = None  # why nothing more is read
-        self.usd, self.calls, self.notes = 0.0, 0, dict[str, None]()
+        self.usd: float | None = 0.0
+        self.calls, self.notes = 0, dict[str, None]()
         self.reader = Reader(str(judge.weights or judge.model), folder)
 
     def run(self) -> None:

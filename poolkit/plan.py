@@ -38,6 +38,7 @@ class Plan:
     todo: list[list[int]]  # positions of pairs with one key: one call each
     copies: list[dict[str, Any]]  # rows for answers that are there, but not as this pair's newest
     known: int
+    failed: int  # of the known
 
 
 def plan_of(
@@ -51,7 +52,8 @@ def plan_of(
     visible = dict(zip(zip(current["query_id"], current["doc_id"], strict=True), current["key"], strict=True))
     groups: dict[str, list[int]] = {}
     seen: dict[tuple[str, str], str] = {}
-    copies, known = [], 0
+    good = set(records.loc[records["status"].eq("ok"), "key"])
+    copies, known, failed = [], 0, 0
     for position, pair in enumerate(asked(judge, pairs, replicate)):
         ids = (pair.query_id, pair.doc_id)
         if ids in seen:
@@ -61,10 +63,10 @@ def plan_of(
         if pair.key not in by_key:
             groups.setdefault(pair.key, []).append(position)
             continue
-        known += 1
+        known, failed = known + 1, failed + (pair.key not in good)
         if visible.get(ids) != pair.key:
             copies.append(copied(dict(records.loc[by_key[pair.key]]), *ids))
-    return Plan(list(groups.values()), copies, known)
+    return Plan(list(groups.values()), copies, known, failed)
 
 
 def forecast(

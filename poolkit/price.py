@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 REPLY_TOKENS = 60  # a guess: two lines of thought
+MANY = 10_000  # tokens a price is asked for: beyond 128,000 some models cost twice as much
 MOST_USD = 1_000_000  # per million tokens: a dollar a token
 
 
@@ -87,14 +88,14 @@ def price_of(model: str, base_url: str, table: Mapping[str, float] | None = None
         costs = [
             float(calc_price(Usage(**usage), model, provider_api_url=base_url).total_price)
             for usage in (
-                {"input_tokens": 1_000_000},
-                {"input_tokens": 1_000_000, "cache_read_tokens": 1_000_000},
-                {"output_tokens": 1_000_000},
+                {"input_tokens": MANY},
+                {"input_tokens": MANY, "cache_read_tokens": MANY},
+                {"output_tokens": MANY},
             )
         ]
     except LookupError:
         return None
-    return Price(*costs)
+    return Price(*(round(cost * 1_000_000 / MANY, 9) for cost in costs))
 
 
 @dataclass
@@ -104,14 +105,15 @@ class Budget:
     limit: float | None = None
     spent: float = 0.0
     held: float = 0.0
+    open: int = 0  # calls that hold some
 
     async def hold(self, usd: float) -> None:
         """Wait until this much is free; Stop when no call in flight can free it."""
         while usd > self.free():
-            if self.held <= 1e-12:
+            if not self.open:
                 raise Stop(self.used_up(usd))
             await asyncio.sleep(0.01)
-        self.held += usd
+        self.held, self.open = self.held + usd, self.open + 1
 
     def free(self) -> float:
         """What is neither spent nor held."""
@@ -126,7 +128,8 @@ class Budget:
 
     def settle(self, held: float, usd: float) -> None:
         """Give back what was held, and count what it cost."""
-        self.held, self.spent = max(0.0, self.held - held), self.spent + usd
+        self.open, self.spent = self.open - 1, self.spent + usd
+        self.held = self.held - held if self.open else 0.0  # no rounding is left over
 
 
 def token_counts(texts: Iterable[str]) -> list[int]:

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 T = TypeVar("T")
 EVERY = 30  # seconds between lines
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C, a scheduler, a terminal that is gone
 
 
 class Meter:
@@ -36,24 +37,35 @@ class Meter:
         self.counts.update(record["status"] for record in records)
         failed = self.counts.total() - self.counts["ok"]
         usd_so_far = "price unknown" if usd is None else f"{usd:.2f} USD"
-        self._last = f"{usd_so_far}, oldest call {max(0.0, oldest):.0f} s"
-        if self._bar is not None:
-            self._bar.set_postfix_str(f"{failed:,} failed, {self._last}", refresh=False)
-            self._bar.update(len(records))
-        elif time.monotonic() - self._said > EVERY:
-            self._line()
+        self._last = f"{usd_so_far}, oldest call {oldest:.0f} s"
+        with self._heard_or_not():
+            if self._bar is not None:
+                self._bar.set_postfix_str(f"{failed:,} failed, {self._last}", refresh=False)
+                self._bar.update(len(records))
+            elif time.monotonic() - self._said > EVERY:
+                self._line()
 
     def say(self, text: str) -> None:
         """Say one line."""
-        if self._show:
-            tqdm.write(text, file=sys.stderr)
+        with self._heard_or_not():
+            if self._show:
+                tqdm.write(text, file=sys.stderr)
 
     def close(self) -> None:
         """Show the last state."""
-        if self._bar is not None:
-            self._bar.close()
-        else:
-            self._line()
+        with self._heard_or_not():
+            if self._bar is not None:
+                self._bar.close()
+            else:
+                self._line()
+
+    @contextmanager
+    def _heard_or_not(self) -> Iterator[None]:
+        """Go on in silence where stderr is gone, a pipe that broke say: what is being paid for matters more."""
+        try:
+            yield
+        except (OSError, ValueError):
+            self._show, self._bar = False, None
 
     def _line(self) -> None:
         self._said = time.monotonic()
@@ -81,8 +93,8 @@ def rest(seconds: float) -> str:
 
 
 def in_thread(work: Callable[[], None], interrupt: Callable[[], None]) -> None:
-    """Do work in a thread of its own; Ctrl-C and SIGTERM do not break into it but call `interrupt`."""
-    errors, over = list[BaseException](), threading.Event()
+    """Do work in a thread of its own; Ctrl-C and the like do not break into it but call `interrupt`, each time."""
+    errors, over, asked = list[BaseException](), threading.Event(), deque[None]()
 
     def whole() -> None:
         try:
@@ -92,33 +104,26 @@ def in_thread(work: Callable[[], None], interrupt: Callable[[], None]) -> None:
         finally:
             over.set()
 
-    with on_sigterm(interrupt):
-        thread = threading.Thread(target=whole, name="poolkit-judge", daemon=True)
-        try:
-            thread.start()
-        except KeyboardInterrupt:
-            interrupt()
-            over.wait(1)
-            if not (over.is_set() or thread.is_alive()):
-                raise  # it had not begun
-        while not over.is_set():  # Thread.join forgets a thread that Ctrl-C interrupts it on (bpo-45274)
-            try:
-                over.wait(0.2)
-            except KeyboardInterrupt:
+    with on_stop(lambda: asked.append(None)):  # only noted: a handler breaks into anything, itself too
+        threading.Thread(target=whole, name="poolkit-judge", daemon=True).start()
+        while not over.wait(0.1):
+            while asked:
+                asked.popleft()
                 interrupt()
     if errors:
         raise errors[0]
 
 
 @contextmanager
-def on_sigterm(act: Callable[[], None]) -> Iterator[None]:
-    """Act on SIGTERM instead of dying of it, where this is the main thread and nobody ignores it."""
-    old = signal.getsignal(signal.SIGTERM)
-    if threading.current_thread() is not threading.main_thread() or old in (None, signal.SIG_IGN):
-        yield
-        return
-    signal.signal(signal.SIGTERM, lambda *_: act())
+def on_stop(act: Callable[[], None]) -> Iterator[None]:
+    """Act on a signal to stop instead of dying of it, where this is the main thread and nobody ignores it."""
+    main = threading.current_thread() is threading.main_thread()
+    now = {which: signal.getsignal(which) for which in STOPS if main}
+    old = {which: handler for which, handler in now.items() if handler not in (None, signal.SIG_IGN)}
+    for which in old:
+        signal.signal(which, lambda *_: act())
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, old)
+        for which, handler in old.items():
+            signal.signal(which, handler)

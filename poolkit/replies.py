@@ -1,5 +1,6 @@
 """A pair as it is asked, and the answer to it as one record of the judgments file."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,9 @@ def tokens_of(judge: Judge, pair: Asked) -> tuple[float, int]:
     """
     words = (prompt_of(judge).template, pair.query, pair.title, pair.text)
     size = sum(len(w.encode("utf-8", "replace")) for w in words)
+    size += sum(
+        len(json.dumps(x)) for x in judge.parameters.values() if isinstance(x, dict | list)
+    )  # such as tools
     likely, most = size / BYTES_A_TOKEN + REPLY_TOKENS, size + MESSAGE_TOKENS
     if pair.image is not None:
         picture = picture_tokens(pair.image, judge.model)

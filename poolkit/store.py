@@ -7,13 +7,11 @@ process dies at, the next opening finds each record in at least one of them and 
 process at a time holds a judge's store; a second one waits.
 """
 
-import fcntl
 import io
 import json
 import os
 import shutil
 import sqlite3
-import sys
 import tempfile
 import warnings
 import zlib
@@ -24,12 +22,14 @@ from typing import Any, Self
 
 import diskcache
 
+from poolkit.disk import sync_folder, wait_for_lock
 from poolkit.records import is_record, last_line, read_judgments, read_records
 from poolkit.tables import DataError
 
 __all__ = ["Store", "read_judgments", "read_records"]
 
 
+ANSWER = 1 << 14  # bytes that hold an answer with room to spare
 _BROKEN = (sqlite3.DatabaseError, zlib.error, json.JSONDecodeError, UnicodeDecodeError, KeyError)
 
 
@@ -65,14 +65,17 @@ class Store:
     def __init__(self, cache_folder: Path, judgments_path: Path):
         self.path = Path(judgments_path)
         self.folder = Path(cache_folder) / self.path.stem
+        self._held_back = self.folder / "held-back"
         self.recovered = 0  # records that one side had lost
+        self.full = ""  # why no more should be bought, though all that was put is on disk
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder.chmod(0o700)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        _wait_for(self._lock, self.path)
+        wait_for_lock(self._lock, self.path)
+        self._held_back.unlink(missing_ok=True)
         try:
             self._mend()
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -95,6 +98,7 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self._cache.close()
+        self._held_back.unlink(missing_ok=True)
         if not os.fstat(self._file).st_size:
             self.path.unlink(missing_ok=True)  # no judgment, no judge
         os.close(self._file)
@@ -103,12 +107,32 @@ class Store:
     def put(self, records: Sequence[dict[str, Any]]) -> None:
         """Make records durable before returning; copies of known answers go to the file alone."""
         try:
-            paid = [record for record in records if record["calls"]]
+            paid = [record for record in records if record["calls"] and not self.full]
             with self._cache.transact(retry=True):
                 for record in paid:
                     self._cache[record["key"]] = record
+        except (OSError, sqlite3.Error) as error:
+            self._make_room(error)
         finally:  # one of the two is enough
             self._append(records)
+
+    def hold_back(self, calls: int) -> None:
+        """Keep room on the disk for the answers of so many calls in flight, should it fill up meanwhile."""
+        try:
+            with self._held_back.open("wb") as file:
+                file.write(os.urandom(calls * ANSWER))  # zeros might take no room
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            self._held_back.unlink(missing_ok=True)
+            raise DataError(
+                f"{self.folder}: no room for answers ({error.strerror}). Free some disk."
+            ) from None
+
+    def _make_room(self, error: Exception) -> None:
+        """Give up what was held back; from now on there is the file alone."""
+        self.full = self.full or f"{self.folder}: {error}; what was answered is in {self.path.name}"
+        self._held_back.unlink(missing_ok=True)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The record of a key in the working copy, or None."""
@@ -136,9 +160,7 @@ class Store:
             os.fsync(file.fileno())
         shutil.copymode(path, beside)
         beside.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        sync_folder(path.parent)
         os.close(self._file)
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
         self.records = read_records(self.path)
@@ -152,9 +174,12 @@ class Store:
             while left:
                 left = left[os.write(self._file, left) :]
             os.fsync(self._file)
-        except OSError:
+        except OSError as error:
             os.ftruncate(self._file, start)
-            raise
+            if self.full:
+                raise
+            self._make_room(error)
+            self._append(records)
 
     def _mend(self) -> None:
         """End the last line where a crash cut it; a torn line is set aside, its record is in the cache."""
@@ -207,7 +232,9 @@ class Store:
         for name in names - in_cache:
             self._cache.get(name)  # is it whole
         lost = [self._cache[key] for key in in_cache - graded]
-        lost = [record for record in lost if record["key"] not in in_file or record["status"] == "ok"]
+        failed = self.records[self.records["status"].ne("ok")]
+        there = set(zip(failed["key"], failed["time"], strict=True))  # a second failure was paid for too
+        lost = [r for r in lost if r["status"] == "ok" or (r["key"], r["time"]) not in there]
         if lost:
             self._append(sorted(lost, key=lambda record: str(record["time"])))
             self.records = read_records(self.path)
@@ -221,21 +248,3 @@ class Store:
                     for record in records[at : at + 1000]:
                         self._cache[record["key"]] = record
         self.recovered = len(lost)
-
-
-def _wait_for(lock: int, path: Path) -> None:
-    """Take the lock; say so once when another process has it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        print(
-            f"{path.name}: another process is judging into it; waiting for it to end.",
-            file=sys.stderr,
-            flush=True,
-        )
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    except OSError as error:
-        raise DataError(
-            f"{path}: no lock can be taken here ({error.strerror}), so that two processes could buy one answer "
-            "twice. Keep the collection on a local disk, or on a share that has locks."
-        ) from None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from poolkit.disk import sync_folder
 from poolkit.tables import DataError
 
 
@@ -69,6 +70,7 @@ class Waiting:
             file.flush()
             os.fsync(file.fileno())
         new.replace(self.folder / name)
+        sync_folder(self.folder)  # else a power cut may forget the name
 
 
 def waiting_of(judge_cache: Path) -> Waiting:

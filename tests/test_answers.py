@@ -4,6 +4,7 @@ import pytest
 from loopback import MODEL, completion
 
 from poolkit.answers import Answer, read_completion, refusal_of, scrubbed
+from poolkit.prompt import parse_reply
 
 KEY = "sk-secret-1234567890abcdef"
 
@@ -21,6 +22,43 @@ def test_a_model_that_is_not_named_is_the_one_asked_for():
 def test_a_refusal_beside_the_text():
     assert read_completion(completion("I cannot", refusal="no"), model="m").finish == "refusal"
     assert read_completion(completion("I", finish="length", refusal="no"), model="m").finish == "length"
+    for finish in (None, "tool_calls", ""):  # a refusal is none less for that
+        assert read_completion(completion("I", finish=finish, refusal="no"), model="m").finish == "refusal"
+
+
+@pytest.mark.parametrize(
+    ("finish", "status"),
+    [
+        ("max_tokens", "truncated"),
+        ("MAX_TOKENS", "truncated"),
+        ("model_length", "truncated"),
+        ("SAFETY", "filtered"),
+        ("recitation", "filtered"),
+        ("eos", "ok"),
+        (None, "ok"),
+    ],
+)
+def test_an_end_in_other_words(finish, status):
+    read = read_completion(completion('{"relevance": 2}', finish=finish), model="m")
+    assert parse_reply(read.text, finish_reason=read.finish, scale=(0, 1, 2)).status == status
+
+
+@pytest.mark.parametrize("finish", ["error", "abort", "insufficient_system_resource"])
+def test_a_reply_that_broke_off_is_no_answer(finish):
+    with pytest.raises(ValueError, match="the server's reply broke off: "):
+        read_completion(completion('{"relevance": 2}', finish=finish), model="m")
+
+
+@pytest.mark.parametrize(
+    "content", [[{"type": "text", "text": '{"relevance": 2}'}], {"relevance": 2}, 2, True]
+)
+def test_content_that_is_no_text_is_no_grade(content):
+    read = read_completion(completion(content), model="m")
+    assert parse_reply(read.text, finish_reason=read.finish, scale=(0, 1, 2)).status == "unreadable"
+
+
+def test_words_of_an_error_obey_no_terminal():
+    assert scrubbed("\x1b[2Jbad\x07 \x9b key", "") == "[2Jbad key"
 
 
 @pytest.mark.parametrize(
@@ -32,6 +70,8 @@ def test_a_refusal_beside_the_text():
         {"prompt_tokens": 10**30, "completion_tokens": 1},
         {"prompt_tokens": 5, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 6}},
         {},
+        "many",
+        {"prompt_tokens": 5, "completion_tokens": None, "prompt_tokens_details": "x"},
     ],
 )
 def test_counts_that_cannot_be_are_unknown(usage):

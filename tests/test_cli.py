@@ -417,7 +417,7 @@ def test_a_sample_and_a_replicate(folder, server):
     second = [r for r in records(folder) if r["replicate"] == 1]
     assert sorted((r["query_id"], r["doc_id"]) for r in second) == sorted(sample)
     assert len(server.requests) == 6
-    refused("judge", folder, "--sample", -3, code=2, match="sample is -3; give how many pairs to draw")
+    refused("judge", folder, "--sample", -3, code=2, match="sample is -3, seed 1; give numbers from 0")
 
 
 def test_failures_are_3_and_can_be_asked_again(folder, monkeypatch):
@@ -435,7 +435,8 @@ def test_failures_are_3_and_can_be_asked_again(folder, monkeypatch):
         assert "failed (unreadable): 2" in done.stderr
         assert "failed 2" in poolkit("status", folder).stdout
         broken[0] = False
-        poolkit("judge", folder, "--judge", "server", code=0)
+        again = poolkit("judge", folder, "--judge", "server", code=0)
+        assert "8 known already (of them 2 failed: --retry-failed asks again), 0 calls" in again.stderr
         assert "failed 2" in poolkit("status", folder).stdout
         assert (
             "2 judged now, 6 known already"
@@ -447,7 +448,7 @@ def test_failures_are_3_and_can_be_asked_again(folder, monkeypatch):
 def test_explain_calls_nobody_and_leaves_no_trace(folder, server):
     judged_by(folder, server.url)
     before = sorted(folder.rglob("*"))
-    said = poolkit("judge", folder, "--judge", "server", "--explain", "q1", "d4").stdout
+    said = poolkit("judge", folder, "--judge", "server", "--sample", 1, "--explain", "q1", "d4").stdout
     assert said.splitlines()[-1] == "verdict: miss: this query and document were never judged here"
     assert "model: m-1\n" in said
     assert sorted(folder.rglob("*")) == before

@@ -81,6 +81,12 @@ def test_names_that_may_mean_another_model_tomorrow(model, base_url, alias):
             {"max_tokens": True},
             "parameters: max_tokens is 'True'; it must be a whole number from 1 to 1,000,000,000",
         ),
+        ({"auth_token": "x"}, "parameters cannot hold 'auth_token'; poolkit sets it, or it is a secret"),
+        (
+            {"headers": {"a": "Bearer abcdefgh1234"}},
+            "parameters cannot hold 'headers'; poolkit sets it, or it is a secret",
+        ),
+        ({"max_tokens": 5, "user": "sk-team"}, ""),
         ({"response_format": "json"}, "parameters: response_format is 'json'; it must be a table"),
     ],
 )

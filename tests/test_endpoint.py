@@ -70,6 +70,12 @@ def test_an_answer_with_what_the_server_counted():
         Say({"choices": []}),
         Say([1, 2]),
         Say({"choices": [{"message": None}]}),
+        Say("[" * 100_000),
+        Say(completion('{"thought": "", "relevance": 2}'), headers={"content-encoding": "gzip"}),
+        Say(completion("{}"), headers={"x-long": "a" * 20_000}),
+        Say(completion("{}"), headers={"transfer-encoding": "chunked"}),
+        Say("{}", status="xx"),
+        graded(2, finish="error"),
     ],
 )
 def test_passing_faults_are_tried_again(fault):
@@ -109,6 +115,23 @@ def test_rate_limits_cost_time_but_no_attempts():
     answer, server = ask(scripted(*[limited] * 10), attempts=2)
     assert answer.failure is None
     assert len(server.requests) == 11
+
+
+def test_a_rate_limit_that_speaks_of_billing_is_no_empty_account():
+    said = "Rate limit reached: Limit 3. Visit https://example.org/account/billing to add a payment method."
+    limited = error(429, said, "rate_limit_exceeded", headers={"retry-after-ms": "5"})
+    answer, server = ask(scripted(limited))
+    assert (answer.failure, len(server.requests)) == (None, 2)
+
+
+def test_an_error_that_sends_back_all_that_was_asked_teaches_nothing():
+    """As gateways do it that check with pydantic: what was sent names every parameter."""
+    dialect = Dialect({"temperature": 0, "max_tokens": 9})
+    plan = lambda r, n: Say({"detail": [{"loc": ["body"], "msg": "bad", "input": r}]}, 422)  # noqa: E731
+    answer, _ = ask(plan, dialect=dialect)
+    assert (answer.failure, dialect.learnt) == ("endpoint", [])
+    ask(lambda r, n: Say({"error": {"message": "bad", "code": "x", "request": r}}, 400), dialect=dialect)
+    assert dialect.learnt == []
 
 
 @pytest.mark.parametrize("form", ["1", "date", "ms"])
@@ -183,6 +206,9 @@ def test_what_no_later_call_could_mend_stops_the_run(fault, message):
             "too long",
         ),
         (error(400, "the request exceeds the available context size"), "too long"),
+        (error(403, 'The model requires moderation and your input was flagged for "violence"'), "filtered"),
+        (error(400, "Invalid prompt: your prompt was flagged as violating our usage policy"), "filtered"),
+        (Say("<h1>Request Entity Too Large</h1>", 413), "too long"),
         (error(400, f"no idea what {KEY} wants"), "endpoint"),
         (error(422, "unprocessable"), "endpoint"),
     ],
@@ -263,10 +289,19 @@ def test_the_budget_holds_with_64_calls_in_flight():
     assert sum(isinstance(r, Stop) for r in results) == 200 - served
 
 
-def test_a_call_cut_off_counts_as_spent():
+@pytest.mark.parametrize("cut", [Say(wait=60), error(504, "upstream timed out")])
+def test_a_call_cut_off_counts_as_spent(cut):
     budget = Budget(1.0)
-    ask(scripted(Say(wait=60)), timeout=0.2, price=Price(1, 1, 1), budget=budget)
+    ask(scripted(cut), timeout=0.2, price=Price(1, 1, 1), budget=budget)
     assert budget.spent == pytest.approx(100e-6 + 520e-6)
+
+
+def test_no_call_in_flight_is_none_old():
+    async def main():
+        async with ep.Endpoint(MODEL, "http://127.0.0.1:1/v1") as endpoint:
+            return endpoint.oldest()
+
+    assert f"{asyncio.run(main()):.0f}" == "0"  # it was -0
 
 
 def test_the_key_is_nowhere_to_be_seen():

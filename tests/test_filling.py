@@ -14,6 +14,19 @@ from poolkit.replies import question
 from poolkit.store import Store
 
 
+def test_a_writer_that_breaks_ends_the_run(tmp_path, monkeypatch):
+    """It was waited for, for ever."""
+    monkeypatch.setenv("A_KEY", KEY)
+
+    def broken(self, records):
+        raise UnicodeEncodeError("utf-8", "x", 0, 1, "surrogates not allowed")
+
+    monkeypatch.setattr(Store, "put", broken)
+    with Loopback() as server, pytest.raises(UnicodeEncodeError):
+        Place(tmp_path, server).fill(pairs(500))
+    assert len(server.requests) < 300
+
+
 class Odd(Filling):
     """Answers without asking."""
 

@@ -73,6 +73,7 @@ def test_one_bound_on_the_reply(tmp_path):
         ({**LOCAL, "base_url": "localhost:8000"}, "base_url must begin with http"),
         ({**LOCAL, "base_url": "https://me:sk-hidden@x/v1"}, "base_url holds more than an address"),
         ({**LOCAL, "base_url": "https://x/v1?key=sk-hidden"}, "base_url holds more than an address"),
+        ({**LOCAL, "base_url": "https://x/v1#sk-hidden"}, "base_url holds more than an address"),
         (
             {**LOCAL, "key_env": "sk-hidden"},
             "key_env must be the name of an environment variable, never a key",

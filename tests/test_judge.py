@@ -99,6 +99,17 @@ def test_known_pairs_need_no_key(tmp_path, monkeypatch):
             place.fill(pairs(4))
 
 
+@pytest.mark.parametrize("key", ["\u043a\u043b\u044e\u0447", "sk-abc\ndefghijkl", "sk-\u200babcdefgh"])
+def test_a_key_that_no_header_carries_is_refused_and_not_shown(tmp_path, monkeypatch, key):
+    monkeypatch.setenv("A_KEY", key)
+    with Loopback() as server:
+        place = Place(tmp_path, server)
+        with pytest.raises(DataError, match=r"^judge 'j': the key in A_KEY holds a space") as fault:
+            place.fill(pairs(2))
+        assert key[-5:] not in str(fault.value)
+        assert not place.path.exists()
+
+
 def test_equal_content_is_bought_once(tmp_path):
     with Loopback() as server:
         place = Place(tmp_path, server)
@@ -197,7 +208,7 @@ def test_an_unknown_price_refuses_a_budget(tmp_path):
 def test_a_server_that_does_not_count_tokens(tmp_path):
     with Loopback(lambda r, n: Say({**graded(1).body, "usage": None})) as server:
         place = Place(tmp_path, server)
-        place.fill(pairs(2))
+        assert place.fill(pairs(2)).usd is None
     assert read_records(place.path)[["tokens_in", "usd"]].isna().all().all()
 
 
@@ -386,14 +397,17 @@ import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 import test_judge
+from poolkit import progress
+progress.EVERY = {every}
 server = type("Server", (), {{"url": {url!r}}})
 place = test_judge.Place(Path({folder!r}), server, concurrency=16)
 print(place.fill(test_judge.pairs({n}), progress=True))
 """
 
 
-def started(tmp_path, server, n):
-    program = PROGRAM.format(tests=os.path.dirname(__file__), url=server.url, folder=str(tmp_path), n=n)
+def started(tmp_path, server, n, every=30):
+    tests = os.path.dirname(__file__)
+    program = PROGRAM.format(tests=tests, url=server.url, folder=str(tmp_path), n=n, every=every)
     return subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -467,18 +481,34 @@ def test_ctrl_c_does_not_wait_for_a_rate_limit(tmp_path):
         assert "judged=5" in out
 
 
-def test_sigterm_is_as_ctrl_c(tmp_path):
+@pytest.mark.parametrize("how", ["SIGTERM", "SIGHUP"])
+def test_a_scheduler_and_a_lost_terminal_are_as_ctrl_c(tmp_path, how):
     with Loopback(latency=0.05) as server:
         server.plan = noting(server)
         process = started(tmp_path, server, 3000)
         while len(server.requests) < 100:
             time.sleep(0.02)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(getattr(signal, how))
         out, err = process.communicate(timeout=20)
         assert process.returncode == 0
         assert "stopped='interrupted'" in out
         assert "Traceback" not in err
         assert len(read_records(Place(tmp_path, server).path)) == sum(server.answered.values())
+
+
+def test_a_reader_of_progress_that_leaves_costs_nothing(tmp_path):
+    """As in `poolkit judge 2>&1 | head`."""
+    with Loopback(latency=0.02) as server:
+        server.plan = noting(server)
+        process = started(tmp_path, server, 300, every=0.05)
+        while len(server.requests) < 30:
+            time.sleep(0.02)
+        process.stderr.close()
+        with process.stdout as pipe:
+            out = pipe.read()
+        assert process.wait(timeout=20) == 0
+        assert "judged=300" in out
+        assert truthful(Place(tmp_path, server)) == 300
 
 
 def test_the_old_handler_of_sigterm_comes_back(tmp_path):
@@ -504,7 +534,7 @@ def test_absurd_counts_are_unknown_and_a_short_key_is_not_written(tmp_path, monk
     monkeypatch.setenv("A_KEY", "k3y!")
     with Loopback(lambda r, n: graded(1, "they said k3y!", tokens=(10**30, 0, 20))) as server:
         place = Place(tmp_path, server)
-        assert place.fill(pairs(2)).usd == 0
+        assert place.fill(pairs(2)).usd is None  # unknown, not 0
         assert place.fill(pairs(2)).known == 2
     assert read_records(place.path)[["tokens_in", "tokens_out", "usd"]].isna().all().all()
     assert "k3y!" not in place.path.read_text()

@@ -44,10 +44,11 @@ def test_a_sample_is_drawn_by_its_seed_and_keeps_the_order(folder):
     assert len({tuple(drawn(3, seed)) for seed in range(20)}) > 5
     assert all(drawn(5, seed) == sorted(drawn(5, seed)) for seed in range(5))
     assert drawn(100, 1) == POOL
-    with pytest.raises(
-        ValueError, match=r"^sample is -1; give how many pairs to draw, or 0 for the whole pool$"
-    ):
-        drawn(-1, 1)
+    for n, seed in ((-1, 1), (1, -1)):
+        with pytest.raises(
+            ValueError, match=rf"^sample is {n}, seed {seed}; give numbers from 0, a sample of 0"
+        ):
+            drawn(n, seed)
 
 
 def test_a_document_without_text_cannot_be_judged(folder):
@@ -97,7 +98,7 @@ def test_forecast_in_words(folder):
 def test_outcome_in_words():
     done = Outcome(5, {"refused": 1200}, 2, 3, 8, None, "the budget of $1 is used up", ("a note",))
     assert ledger.outcome_lines(done) == [
-        "5 judged now, 2 known already, 8 calls, price unknown",
+        "5 judged now, 2 known already, 8 calls, cost unknown",
         "failed (refused): 1,200",
         "3 pairs remain: the budget of $1 is used up. Run again to go on.",
         "a note",

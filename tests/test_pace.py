@@ -6,7 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from poolkit.pace import Gate, retry_after
+from poolkit.pace import Again, Gate, patiently, retry_after
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,30 @@ def test_the_gate_never_lets_too_many_in_and_forgets_nobody():
         return most, done
 
     assert asyncio.run(main()) == (4, 200)
+
+
+def tried(why, *, attempts=3, patience=60.0):
+    """How often something is tried that always fails, and how long the rests are."""
+    tries, rests = [], []
+
+    async def attempt():
+        tries.append(1)
+        raise why
+
+    async def sleep(seconds):
+        rests.append(seconds)
+        await asyncio.sleep(0.01)
+
+    with pytest.raises(type(why)):
+        asyncio.run(
+            patiently(attempt, attempts=attempts, patience=patience, wait=lambda state: 7.0, sleep=sleep)
+        )
+    return len(tries), rests
+
+
+def test_patience_ends_by_tries_or_by_time():
+    assert tried(Again("broke")) == (3, [7.0, 7.0])
+    assert tried(Again("slow", after=100.0)) == (3, [102.0, 102.0])
+    many, _ = tried(Again("limited", limited=True), patience=0.2)  # costs no tries, but time
+    assert 3 < many < 50
+    assert tried(ValueError("a bug")) == (1, [])

@@ -11,6 +11,9 @@ from poolkit.price import BatchTerms, Budget, Price, Stop, batch_terms, price_fa
 def test_prices_are_known_by_model_and_address():
     assert price_of("gpt-4.1-2025-04-14", OPENAI) == Price(2.0, 0.5, 8.0)
     assert price_of("claude-sonnet-4-6", "https://api.anthropic.com/v1/").input == 3.0
+    assert price_of("claude-sonnet-4-5", "https://api.anthropic.com/v1/") == Price(
+        3.0, 0.3, 15.0
+    )  # of short prompts
     assert price_of("nobody-knows", OPENAI) is None
     assert price_of("gpt-4.1-2025-04-14", "http://127.0.0.1:8000/v1") is None  # not OpenAI's price there
     assert price_of("any", "http://x/v1", {"input": 1, "output": 4}) == Price(1.0, 1.0, 4.0)
@@ -47,6 +50,19 @@ def test_the_budget_is_never_passed_and_used_to_the_last_call():
     assert (paid, stops) == (18, 82)
     assert most <= 20
     assert text == "the budget of 20 USD is used up: 18.0000 spent, and the next call may cost 3.0000"
+
+
+def test_rounding_keeps_nobody_waiting_for_money_that_nobody_holds():
+    async def main():
+        budget = Budget(1e6)
+        for usd in (123456.7, 0.1, 77777.7):
+            await budget.hold(usd)
+        for usd in (123456.7, 0.1, 77777.7):
+            budget.settle(usd, 0.3)
+        await asyncio.wait_for(budget.hold(1e6), 5)
+
+    with pytest.raises(Stop, match=r"used up: 0\.9000 spent"):
+        asyncio.run(main())
 
 
 @pytest.mark.parametrize(

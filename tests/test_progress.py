@@ -1,9 +1,11 @@
 """Progress on stderr."""
 
 import _thread
+import io
 import re
 import sys
 import threading
+import time
 
 import pytest
 
@@ -75,6 +77,51 @@ def test_ctrl_c_does_not_break_into_work_in_a_thread():
         assert asked.wait(10)
 
     in_thread(work, asked.set)
+
+
+def test_an_impatient_ctrl_c_does_not_break_into_the_handling_of_the_first():
+    asked = []
+
+    def interrupt():
+        asked.append(1)
+        time.sleep(0.02)
+
+    def work():
+        for _ in range(30):
+            _thread.interrupt_main()
+            time.sleep(0.005)
+        time.sleep(0.2)
+
+    in_thread(work, interrupt)
+    assert 1 < len(asked) <= 30  # signals of one moment are one
+
+
+class Leaving(io.StringIO):
+    """A stderr whose reader leaves."""
+
+    gone = False
+
+    def write(self, text):
+        if self.gone:
+            raise OSError(5, "Input/output error")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_nobody_listens_and_the_work_goes_on(monkeypatch, terminal):
+    stderr = Leaving()
+    stderr.isatty = lambda: terminal
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(progress, "EVERY", -1)
+    meter = Meter(10)
+    meter.say("hello")
+    assert "hello" in stderr.getvalue()
+    stderr.gone = True
+    for _ in range(2):
+        meter.add([{"status": "ok"}], 1.0, 0.0)
+        meter.say("hello")
+    meter.close()
+    assert meter.counts == {"ok": 2}
 
 
 def test_long_work_is_watched_where_somebody_looks_on(monkeypatch, capsys):

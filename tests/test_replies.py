@@ -1,5 +1,7 @@
 """A pair as a record, before and after its answer."""
 
+from dataclasses import replace
+
 from loopback import MODEL
 from test_judge import pairs
 
@@ -56,3 +58,5 @@ def test_no_pair_takes_more_tokens_than_are_held_for_it(tmp_path):
     words = sum(len(str(m["content"]).encode()) for m in messages_of(judge, pair))
     likely, most = tokens_of(judge, pair)
     assert most >= words >= likely
+    tools = [{"type": "function", "function": {"description": "x" * 5000}}]
+    assert tokens_of(replace(judge, parameters={"tools": tools}), pair)[1] > most + 5000

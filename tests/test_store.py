@@ -1,9 +1,8 @@
 """What is paid for is kept, whatever happens."""
 
-import errno
-import fcntl
 import hashlib
 import json
+import os
 import pickle
 import sqlite3
 import stat
@@ -146,8 +145,6 @@ class Bomb:
 
 
 def test_a_full_disk_leaves_no_half_line(at, monkeypatch):
-    import os
-
     with Store(*at) as store:
         store.put([record("a")])
         write, full = os.write, []
@@ -195,19 +192,69 @@ with Store(Path({str(at[0])!r}), Path({str(at[1])!r})) as store: print(len(store
     assert out == "1\n"
 
 
-def test_a_share_without_locks_is_refused(at, monkeypatch):
-    """As some network file systems are."""
+def test_a_full_disk_holds_the_answers_that_were_bought(at, monkeypatch):
+    """Room is held back; when it has to be given up, `full` says that no more should be bought."""
+    write, cache, path = os.write, *at
 
-    def none(file, how):
-        raise OSError(errno.ENOLCK, "No locks available")
+    with Store(*at) as store:
+        store.hold_back(10)
 
-    monkeypatch.setattr(fcntl, "flock", none)
-    with (
-        pytest.raises(DataError, match=r"j\.jsonl: no lock can be taken here \(No locks available\), so"),
-        Store(*at),
-    ):
-        pass
-    assert not at[1].exists()
+        def full(file, data):
+            if file == store._file and (cache / "j" / "held-back").exists():
+                raise OSError(28, "No space left on device")
+            return write(file, data)
+
+        monkeypatch.setattr(os, "write", full)
+        store.put([record("a")])
+        assert (
+            store.full
+            == f"{cache / 'j'}: [Errno 28] No space left on device; what was answered is in j.jsonl"
+        )
+        monkeypatch.setattr(store._cache, "set", lambda *_, **__: 1 / 0)  # what is left is for the file
+        store.put([record("b")])
+        monkeypatch.undo()
+    assert keys(path) == ["a", "b"]
+    with Store(*at) as store:
+        assert (store.get("b")["doc_id"], store.full) == ("d-b", "")
+        store.hold_back(10)
+        assert (cache / "j" / "held-back").stat().st_size > 10 * 10_000
+    assert not (cache / "j" / "held-back").exists()
+
+
+def test_a_working_copy_that_is_full_leaves_the_file(at, monkeypatch):
+    def full(retry):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with Store(*at) as store:
+        monkeypatch.setattr(store._cache, "transact", full)
+        store.put([record("a")])
+        assert "database or disk is full" in store.full
+        monkeypatch.undo()
+    assert keys(at[1]) == ["a"]
+
+
+def test_no_room_to_hold_back_is_said_before_anything_is_bought(at, monkeypatch):
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    with Store(*at) as store:
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(
+            DataError, match=r"j: no room for answers \(No space left on device\)\. Free some disk"
+        ):
+            store.hold_back(10)
+        monkeypatch.undo()
+        assert not (at[0] / "j" / "held-back").exists()
+
+
+def test_a_second_failure_that_only_the_cache_has_is_recovered(at):
+    with Store(*at) as store:
+        store.put([record("a", None)])
+        store._cache["a"] = record("a", None, time="later")  # killed between the two writes
+    for recovered in (1, 0):
+        with Store(*at) as store:
+            assert store.recovered == recovered
+    assert read_records(at[1])["time"].tolist() == ["ta", "later"]
 
 
 def test_more_than_the_cache_library_keeps_by_default(at, monkeypatch):

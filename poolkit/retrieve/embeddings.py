@@ -3,7 +3,6 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from poolkit.answers import Answer
 from poolkit.dialect import MOST_TOKENS, Dialect
 from poolkit.endpoint import Endpoint
 from poolkit.price import Stop
-from poolkit.progress import on_sigterm
+from poolkit.progress import in_thread
 from poolkit.tables import DataError
 
 MOST_TEXTS, MOST_BYTES = 96, 250_000  # of a call: what the strictest well-known endpoints take
@@ -99,14 +98,7 @@ class Filling:
 
     def run(self) -> None:
         """Embed all; a DataError says why some are left. Ctrl-C and SIGTERM let the calls in flight end."""
-        with on_sigterm(self._interrupt), ThreadPoolExecutor(1) as thread:
-            working = thread.submit(asyncio.run, self._main())  # a thread: a notebook has its own loop
-            while not working.done():
-                try:
-                    wait([working], timeout=0.2)
-                except KeyboardInterrupt:
-                    self._interrupt()
-            working.result()
+        in_thread(lambda: asyncio.run(self._main()), self._interrupt)  # a notebook has its own loop
 
     def _interrupt(self) -> None:
         """Send nothing more; when asked once more, drop what is in flight."""
