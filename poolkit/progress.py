@@ -37,7 +37,7 @@ class Meter:
         self.counts.update(record["status"] for record in records)
         failed = self.counts.total() - self.counts["ok"]
         usd_so_far = "price unknown" if usd is None else f"{usd:.2f} USD"
-        self._last = f"{usd_so_far}, oldest call {oldest:.0f} s"
+        self._last = f"{usd_so_far}, oldest call {max(0.0, oldest):.0f} s"
         with self._heard_or_not():
             if self._bar is not None:
                 self._bar.set_postfix_str(f"{failed:,} failed, {self._last}", refresh=False)
