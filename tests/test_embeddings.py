@@ -387,25 +387,6 @@ def test_a_shelf_reads_what_another_process_added_and_a_new_file_anew(tmp_path):
         assert (one.size, list(one.rows)) == (5, keys[:1])
 
 
-@pytest.mark.parametrize(("seconds", "writes"), [(60.0, 2), (-1.0, 6)])
-def test_a_local_encoders_vectors_are_written_by_the_second(tmp_path, monkeypatch, seconds, writes):
-    def encode(texts, query):
-        return np.array([[float("bank" in x.lower()), len(x), 1.0] for x in texts])
-
-    monkeypatch.setattr("poolkit.retrieve.vectors.encoder", lambda name, model: encode)
-    monkeypatch.setattr("poolkit.retrieve.vectors.KEEP", seconds)
-    synced, sync = [], os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: synced.append(sync(file)))
-    config = {"systems": {"local": {"kind": "dense", "encoder": "wordllama"}}}
-    runs_of(many(300), QUERIES, config, depth=1, cache=tmp_path)
-    assert len(synced) == writes  # 300 documents are 5 chunks, the queries another
-    (path,) = tmp_path.iterdir()
-    records = np.frombuffer(path.read_bytes()[HEAD:], np.dtype("V32, 3<f4, <u4"))
-    assert len(records) == 302
-    wanted = [len(f"{row.title} {row.text}".strip()) for row in many(300).itertuples()]
-    assert records["f1"][:300, 1].tolist() == wanted
-
-
 def test_who_waits_for_a_shelf_says_so_once_and_goes_on(tmp_path):
     said = []
     with Loopback(embeddings) as server:

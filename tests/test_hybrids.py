@@ -1,6 +1,7 @@
 """Hybrids of any two: dense, BM25, other hybrids, runs from elsewhere; and what systems.csv says of each."""
 
 import importlib.util
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from poolkit.factors import factors_of, matched
 from poolkit.labels import grades_on
 from poolkit.resample import query_draws
 from poolkit.retrieve import catalogue, retrieve_folder, systems_from
+from poolkit.retrieve.folder import read_systems
 from poolkit.score import scores
 from poolkit.tables import DataError
 
@@ -304,3 +306,11 @@ def test_a_setting_that_no_longer_tells_is_emptied(late):
         "late,colbert,mine,,,,",
         "a,bm25,,bm25,BM25,,original",
     ]
+
+
+def test_the_demos_catalogue_is_what_its_systems_say():
+    demo = Path(__file__).parents[1] / "data" / "demo"
+    table = catalogue(systems_from(read_systems(demo / "systems.toml")))
+    assert table.to_csv(index=False, lineterminator="\n") == (demo / "systems.csv").read_text(
+        encoding="utf-8"
+    )

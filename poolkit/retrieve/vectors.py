@@ -2,7 +2,6 @@
 
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,8 +20,7 @@ from poolkit.retrieve.shelf import Shelf
 from poolkit.retrieve.systems import System
 from poolkit.tables import DataError
 
-CHUNK = 64  # texts that a local encoder is given at once
-KEEP = 1.0  # seconds of a local encoder's work between two writes, each of which waits for the disk
+CHUNK = 64  # texts that a local encoder makes between two writes
 BLOCK = 4096  # vectors in memory at once
 
 
@@ -130,18 +128,13 @@ class Vectors:
             if "encoder" in options:
                 self.told(label)
                 encode = encoder(options["encoder"], options.get("model", ""))
-                ready, since = list[np.ndarray](), time.monotonic()
-                kept = 0
                 for at in range(0, len(texts), CHUNK):
                     some = texts[at : at + CHUNK]
-                    ready.append(encode([x.text for x in some], bool(extra["query"])))
-                    broken = np.flatnonzero(~np.isfinite(ready[-1]).all(axis=1))
+                    vectors = encode([x.text for x in some], bool(extra["query"]))
+                    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
                     if len(broken):
                         raise DataError(f"the vector of {some[broken[0]].owner} holds NaN or infinity")
-                    done = at + len(some)
-                    if done == len(texts) or time.monotonic() - since > KEEP:
-                        keep([x.key for x in texts[kept:done]], np.concatenate(ready))
-                        ready, since, kept = [], time.monotonic(), done
+                    keep([x.key for x in some], vectors)
                 return
             door = self._door(system)
             million = sum(len(x.text.encode()) for x in texts) / BYTES_A_TOKEN / 1e6
