@@ -58,7 +58,7 @@ class Filling(ABC):
         )  # fmt: skip
 
     def run(self) -> None:
-        """Work until all is done or nothing more can be; Ctrl-C and SIGTERM let the calls in flight end."""
+        """Work until all is done or nothing more can be; Ctrl-C, SIGTERM and SIGHUP let the calls in flight end."""
         self.store.hold_back(2 * self.endpoint.concurrency)  # in flight, and not yet written
         try:
             in_thread(lambda: asyncio.run(self._main()), self._interrupt)

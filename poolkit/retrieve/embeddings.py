@@ -97,7 +97,7 @@ class Filling:
         self.tasks = set[asyncio.Task[None]]()
 
     def run(self) -> None:
-        """Embed all; a DataError says why some are left. Ctrl-C and SIGTERM let the calls in flight end."""
+        """Embed all; a DataError says why some are left. Ctrl-C, SIGTERM and SIGHUP let the calls in flight end."""
         in_thread(lambda: asyncio.run(self._main()), self._interrupt)  # a notebook has its own loop
 
     def _interrupt(self) -> None:
