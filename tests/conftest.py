@@ -13,6 +13,7 @@ from poolkit.tables import Runs, runs_from
 
 os.environ["POOLKIT_CACHE"] = ""  # tests load files, not copies; test_cache turns it on
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs deaf to it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and nohup to this
 CASES = Path(os.environ.get("POOLKIT_CASES", Path(__file__).parents[2] / "shared" / "cases"))
 
 

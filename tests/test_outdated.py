@@ -8,7 +8,7 @@ import pytest
 import toy
 from typer.testing import CliRunner
 
-from poolkit import boards, check, collection, ledger
+from poolkit import accounts, check, collection, ledger
 from poolkit.cli import app
 from poolkit.identity import asked, judge_from, short_hash, shown
 from poolkit.outdated import outdated, outdated_lines, query_hashes, text_hashes
@@ -120,7 +120,7 @@ def test_scores_and_pages_say_so(folder):
     assert done.exit_code == 0
     assert f"warning: {query} than now (q2)" in done.stderr
     found = collection.read_collection(folder)
-    lines = boards.provenance_lines(found, found.labels["gpt-4.1"])
+    lines = accounts.provenance_lines(found, found.labels["gpt-4.1"])
     assert [line.partition(" than now")[0] for line in lines[-2:]] == [query, document]
 
 

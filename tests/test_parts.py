@@ -124,6 +124,9 @@ def test_files_that_are_folders_or_no_text_are_one_line(tmp_path, name):
     (tmp_path / name).rmdir()
     (tmp_path / name).write_bytes(b"\xff\xfe")
     (line,) = said()
+    assert line == f"{name}: UTF-16, where UTF-8 is expected. Save the file as UTF-8."
+    (tmp_path / name).write_bytes(b"caf\xe9")
+    (line,) = said()
     assert "not UTF-8. Save the file as UTF-8." in line
 
 
