@@ -104,7 +104,7 @@ class Collection:
 def read_collection(folder: str | Path, *, keep: bool = True) -> Collection:
     """Return the collection of a folder, or raise one DataError that names what is wrong in it.
 
-    With `keep`, runs and judgments that were parsed are kept as columns for the next load (`poolkit.cache`).
+    With `keep`, judgments that were parsed are kept as columns for the next load (`poolkit.cache`).
     """
     found, problems = opened(Path(folder), keep=keep)
     return Read(found, problems).strict()
@@ -121,7 +121,7 @@ def opened(folder: Path, *, keep: bool = True) -> tuple[Collection | None, list[
     config, problems = read_config(folder)
     order: Order = "rank" if config["order"] == "rank" else "score"
     queries = read_queries(folder)
-    runs, catalogue, unfit = load_runs(folder, order, queries.rows, copy=keep)
+    runs, catalogue, unfit = load_runs(folder, order, queries.rows)
     labels, records, judgments, said = _all_labels(folder, config, keep)
     problems += queries.problems + unfit + said
     if queries.rows is None or runs is None or catalogue is None:

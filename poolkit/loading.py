@@ -20,9 +20,9 @@ from poolkit.texts import one_of
 
 
 def load_runs(
-    folder: Path, order: Order, queries: pd.DataFrame | None, *, copy: bool = True
+    folder: Path, order: Order, queries: pd.DataFrame | None
 ) -> tuple[Runs | None, pd.DataFrame | None, list[Problem]]:
-    """Runs on the query axis and their catalogue; what is wrong with them, by line; with `copy`, kept."""
+    """Runs on the query axis and their catalogue; what is wrong with them, by line."""
     files = list(named_files(folder / "runs", ".run"))
     catalogue = one_of(folder, "systems.csv")
     sources = [*(path for _, path, _ in files), *([catalogue] if catalogue else [])]
@@ -32,15 +32,15 @@ def load_runs(
         return key_of("runs", sources, order, list(queries.index)) if plain and queries is not None else None
 
     key = now()
-    if earlier := kept(key):
-        runs, notes = from_columns(earlier)
+    if copy := kept(key):
+        runs, notes = from_columns(copy)
         table = read_catalogue(folder, [name for name, _, _ in files]).strict()
         notes = [Problem(folder / path, line, text, True) for path, line, text in notes]
         return runs, table.loc[list(runs.systems)], notes
     found, problems = _coded_runs(folder, order, queries, repeats=False)
     if found[0] is None or found[0].strays:  # read again, each file by itself: that names every line
         found, problems = _coded_runs(folder, order, queries, repeats=True)
-    if copy and found[0] is not None and all(p.warning for p in problems) and key == now():
+    if found[0] is not None and all(p.warning for p in problems) and key == now():
         notes = [(str(p.path.relative_to(folder)), p.line, p.text) for p in problems]
         keep(key, to_columns(found[0], notes))
     return *found, problems

@@ -101,12 +101,3 @@ def test_a_cut_off_last_line_is_said_every_time(folder):
     for _ in range(2):
         with pytest.warns(UserWarning, match="cut off"):
             read_collection(folder)
-
-
-def test_a_short_look_uses_copies_and_writes_none(folder, tmp_path, monkeypatch):
-    read_collection(folder, keep=False)
-    assert not [p for p in (tmp_path / "kept").glob("*") if not p.name.startswith("qrels-")]
-    read_collection(folder)
-    for name in ("read_rankings", "read_records"):
-        monkeypatch.setattr(loading, name, unreadable)
-    read_collection(folder, keep=False)
