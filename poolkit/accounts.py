@@ -73,6 +73,14 @@ def judges_spending(collection: Collection) -> pd.DataFrame | None:
     return table.astype({"usd": float, "usd_per_grade": float})
 
 
+def spent_in_all(collection: Collection, labels: Labels | None) -> pd.Series | None:
+    """Row of `judges_spending` for one judge; nothing where it is no judge of this collection."""
+    table = judges_spending(collection)
+    if table is None or labels is None or labels.name not in table.index:
+        return None
+    return table.T[labels.name]
+
+
 def spending(collection: Collection, labels: Labels | None) -> pd.DataFrame | None:
     """Calls, tokens and dollars of a judge by model and day."""
     if labels is None or labels.name not in collection.records:

@@ -9,6 +9,7 @@ from poolkit.agree import LabelAgreement
 from poolkit.choose import BestSet, Tradeoff, tradeoff
 from poolkit.collection import Collection
 from poolkit.correlate import Correlation
+from poolkit.disagree import CONFLICT, NOISE, STRONG, UNKNOWN, Disagreements
 from poolkit.display import count, form, level
 from poolkit.factors import Matched
 from poolkit.grid import listed_rows
@@ -32,7 +33,7 @@ def inventory(collection: Collection, pool: Pool) -> pd.DataFrame:
         ("depth of the pool", pool.depth),
         ("documents returned within the depth", pool.independent),
         ("systems x queries x depth", pool.nominal),
-        ("pooled documents, each judged once", pool.unique),
+        ("query-document pairs in the pool, each judged once", pool.unique),
         ("run rows left out: query not in the collection", runs.strays),
         ("queries that some system does not answer", int((returned == 0).any(axis=0).sum())),
         ("rankings shorter than the depth", int((returned < pool.depth).sum())),
@@ -93,6 +94,35 @@ def relevant_per_query(found: LabelAgreement | None) -> pd.DataFrame | None:
         return None
     sides = {"left": "human", "right": "judge", "left_all": "human_all", "right_all": "judge_all"}
     return found.agreement.per_query.rename(columns=sides)
+
+
+def counts_table(found: Disagreements | None) -> pd.DataFrame | None:
+    """Pairs of systems by order and verdict, with what each means."""
+    if found is None:
+        return None
+    human, judge = named(found.human), named(found.judge)
+    told = {
+        "pairs": ("all", "every two systems"),
+        "same": ("same order", f"{human} and {judge} put the same one ahead"),
+        "tied": ("tied", "equal under either side"),
+        "different": ("different order", "each puts another one ahead"),
+        "near_ties": ("different: near-tied", "closer than the near-tie gap under either side"),
+        NOISE: ("different: within noise", f"{human} cannot say on these queries which is better"),
+        CONFLICT: ("different: in conflict", f"{human} can say which is better, and {judge} says the other"),
+        STRONG: ("conflict: strong", f"{judge} is as certain of the other"),
+        UNKNOWN: ("different: unknown", "one query cannot say"),
+    }
+    rows = [(*told[k], n) for k in told if (n := int(found.counts[k])) or k != UNKNOWN]
+    return pd.DataFrame(rows, columns=["order_or_verdict", "meaning", "pairs of systems"])
+
+
+def best_table(study: Study, found: BestSet | None) -> pd.DataFrame | None:
+    """Every system against the best, in the report's order; the best has no difference from itself."""
+    table = study.arranged(found.table) if found else None
+    if found is None or table is None:
+        return None
+    itself = table.index == found.best
+    return table.assign(**{c: table[c].mask(itself) for c in ("difference", "low", "high")})
 
 
 def judges_table(others: dict[str, tuple[Judges, Rankings | None]]) -> pd.DataFrame | None:

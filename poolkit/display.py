@@ -91,18 +91,21 @@ def names(items: object, *, first: int = 5) -> str:
 
 def sentence(text: str, *, kind: str = "reading") -> Html:
     """Text as a paragraph, escaped: names in it come from files. `kind` is the CSS class."""
-    return Html(f'<p class="{kind}">{_unbroken(escaped(text))}</p>', visible(text))
+    return Html(f'<p class="{kind}">{_prose(text)}</p>', visible(text))
 
 
-def _unbroken(markup: str) -> str:
-    """Text whose numbers keep their percent sign, and intervals their ends, on one line."""
-    markup = re.sub(r"(?<=\d) (?=%|\[[-+]?\d)", "\u00a0", markup)
-    return re.sub(r"(\[[-+]?[\d.]+,) (?=[-+]?[\d.]+\])", "\\1\u00a0", markup)
+def _prose(text: str) -> str:
+    """Escaped text: numbers keep their percent sign, commands look like commands, "page Pool" may be linked."""
+    markup = re.sub(r"(?<=\d) (?=%|\[[-+]?\d)", "\u00a0", escaped(text))
+    markup = re.sub(r"(\[[-+]?[\d.]+,) (?=[-+]?[\d.]+\])", "\\1\u00a0", markup)
+    markup = re.sub(r"`(poolkit [^`]*)`", r"<code>\1</code>", markup)
+    return re.sub(r"(?<=\bpage )([A-Z][a-z]+)\b", r'<a class="page">\1</a>', markup)
 
 
-def answer(text: str) -> Html:
-    """The sentence that answers a notebook's question."""
-    return sentence(text, kind="answer")
+def answer(verdict: str, text: str = "") -> Html:
+    """What answers a notebook's question: the verdict in bold, then what it rests on."""
+    markup = f"<strong>{_prose(verdict)}</strong> {_prose(text)}" if text else _prose(verdict)
+    return Html(f'<p class="answer">{markup}</p>', visible(f"{verdict} {text}".strip()))
 
 
 def together(*parts: Html) -> Html:
@@ -125,7 +128,7 @@ def facts(found: object, *, kind: str = "facts") -> Html:
     lines = [str(x) for x in found]  # type: ignore[attr-defined]
     if not lines:
         return Html("", "")
-    items = "".join(f'<li dir="auto">{escaped(x)}</li>' for x in lines)
+    items = "".join(f'<li dir="auto">{_prose(x)}</li>' for x in lines)
     return Html(f'<ul class="{kind}">{items}</ul>', visible("\n".join(lines)))
 
 

@@ -10,14 +10,20 @@ from poolkit.plain import named
 from poolkit.pool import Pool
 
 
-def pool_story(pool: Pool) -> Html:
-    """How much judging the pool saves."""
-    return answer(
+def pool_story(pool: Pool, arrivals: pd.DataFrame) -> Html:
+    """What the pool holds and saves, and what newcomers added."""
+    text = (
         f"{count(len(pool.runs.systems), 'system')} returned {count(pool.independent, 'document')} within depth "
-        f"{pool.depth} for {count(len(pool.runs.queries), 'query', 'queries')}; the pool holds "
-        f"{pool.unique:,} different ones. Judging each once saves {percent(pool.reuse)} of the judgments: "
-        f"judging every system by itself would cost {pool.cost_factor:.1f} times as much."
+        f"{pool.depth} for {count(len(pool.runs.queries), 'query', 'queries')}. Judging each pair once saves "
+        f"{percent(pool.reuse)} of the judgments: system by system they would be {pool.cost_factor:.1f} times as many."
     )
+    later = arrivals["new"].iloc[1:]
+    if len(later):
+        some = f"{later.min():,} to " if later.min() < later.max() else ""
+        text += (
+            f" After the first, each system added {some}{count(later.max(), 'pair')} that no earlier one had."
+        )
+    return answer(f"It holds {count(pool.unique, 'query-document pair')}.", text)
 
 
 def arrival_story(arrivals: pd.DataFrame) -> Html:
@@ -32,32 +38,56 @@ def arrival_story(arrivals: pd.DataFrame) -> Html:
     )
 
 
-def judging_story(title: str, judged: int, failed: int, unique: int) -> Html:
-    """How far a pool is judged."""
-    unjudged = unique - judged - failed
-    return answer(
-        f"{named(title)}: {judged:,} of {count(unique, 'pooled pair')} graded ({percent(judged / unique)}), "
-        f"{failed:,} failed, {unjudged:,} unjudged."
-    )
+def judging_story(title: str, judged: int, failed: int, unique: int, spent: pd.Series | None = None) -> Html:
+    """How far a pool is judged, and what its judge's calls cost in all, where there are some."""
+    pairs = count(unique, "query-document pair")
+    verdict = f"Wholly: all of its {pairs}" if judged == unique else f"{percent(judged / unique)} of it"
+    if not judged:
+        verdict = "Not at all"
+    rest = f"{judged:,} of {pairs} have a grade, {failed:,} failed, {unique - judged - failed:,} are left to judge"
+    by = f", by {named(title)}" if judged else ""
+    text = [f"{rest[0].upper()}{rest[1:]}."] if judged < unique else []
+    if spent is not None:
+        text.append(_price(spent))
+    return answer(f"{verdict}{by}.", " ".join(text))
+
+
+def _price(spent: pd.Series) -> str:
+    """What a judge cost, as `accounts.judges_spending` has it."""
+    if not spent["calls"]:
+        return "What they cost is not on record, for no endpoint was called for them."
+    usd = f"{spent['usd']:,.2f} dollars" if pd.notna(spent["usd"]) else "a price that is not known"
+    return f"The judge took {count(spent['calls'], 'call')}, for {usd}, repeats included."
 
 
 def growth_story(found: GrowthOrders | None) -> Html:
     """How stable the ranking is while the pool grows."""
     if found is None:
         return missing("Growth needs labels, two systems, and a measure that reads no rank beyond the depth.")
-    turned = int((found.reversals > 0).sum())
+    turned, n = int((found.reversals > 0).sum()), found.orders.shape[1]
+    some = f"{turned:,}" if turned else "none"
     text = (
-        f"{f'Not for every pair: in {turned:,}' if turned else 'So far it does: in none'} of "
-        f"{count(len(found.orders), 'random order')} of arrival ({percent(found.share)}, 95 % interval "
-        f"{percent(found.low)} to {percent(found.high)}) {'some' if turned else 'any'} pair of systems stood, for a "
-        f"while, the other way round than finally, by mean {found.measure}."
+        f"In {some} of {count(len(found.orders), 'random order')} of arrival ({percent(found.share)}, 95 % interval "
+        f"{percent(found.low)} to {percent(found.high)}) {'some' if turned else 'any'} pair stood, for a while, the "
+        f"other way round than finally, by mean {found.measure}"
     )
-    if len(found.fragile):
-        pairs = count(len(found.fragile), "such pair is", "such pairs is at most")
-        text += f" The final gap of the {pairs} {found.fragile['final_gap'].max():.4f}."
-    if not np.isnan(found.worst_tau):
-        text += f" With three or more systems present, the lowest tau-b with the final order was {found.worst_tau:.3f}."
-    return answer(text)
+    if not len(found.fragile):
+        return answer("So far it does.", f"{text}.")
+    gap = f"{'at most ' if len(found.fragile) > 1 else ''}{found.fragile['final_gap'].max():.4f}"
+    return answer(
+        f"For all but {len(found.fragile):,} of {count(n * (n - 1) // 2, 'pair')} of systems it does.",
+        f"{text}; {form(len(found.fragile), 'that pair is', 'those pairs are')} {gap} apart in the end.",
+    )
+
+
+def worst_story(found: GrowthOrders | None) -> Html:
+    """How far the order ever was from the final one."""
+    if found is None or np.isnan(found.worst_tau):
+        return missing("Not known: with fewer than three systems there is no order to follow.")
+    return sentence(
+        f"With three or more systems present, the lowest tau-b with the final order was {found.worst_tau:.3f}. Early "
+        "on that says little: of three systems, one pair the other way round makes it 0.333."
+    )
 
 
 def invariant_story(found: GrowthOrders | None) -> Html:
@@ -84,8 +114,10 @@ def certificate_story(found: Certificates | None) -> Html:
     opened = found.pairs.loc[found.pairs["status"] == "open", "smallest"].astype(int)
     if len(opened):
         half = int(opened.quantile(0.5, interpolation="higher"))
-        text += f" The most fragile needs {count(opened.min(), 'further relevant document')} per query"
-        text += f", half of the open ones {half:,} or fewer." if len(opened) > 1 else "."
+        text += (
+            f" To turn the most fragile takes {count(opened.min(), 'further relevant document')} per query"
+        )
+        text += f"; for half of those that can, {half:,} or fewer suffice." if len(opened) > 1 else "."
     return sentence(text)
 
 

@@ -45,7 +45,17 @@ def render(found: NotebookNode, title: str, collection: str, current: str, paths
         "title": title, "collection": collection, "pages": links(paths, current), "notebook": f"{current}.ipynb",
     }  # fmt: skip
     body, _ = exporter.from_notebook_node(_arranged(found), resources={"poolkit": facts})
-    return str(body)
+    return _linked(str(body), {page["label"]: page["href"] for page in facts["pages"]})
+
+
+def _linked(body: str, pages: dict[str, str]) -> str:
+    """Page whose words for other pages lead there; to one that this report lacks they stay words."""
+
+    def way(found: re.Match[str]) -> str:
+        href = pages.get(found[1])
+        return f'<a href="{href}">{found[1]}</a>' if href else found[1]
+
+    return re.sub(r'<a class="page">(\w+)</a>', way, body)
 
 
 def _arranged(found: NotebookNode) -> NotebookNode:

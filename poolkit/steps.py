@@ -24,12 +24,9 @@ def _next(text: str) -> Html:
 def after_pool(unjudged: int) -> Html:
     """Next step where a pool has so many pairs without a grade."""
     if unjudged:
-        pairs = count(unjudged, "pair that has", "pairs that have")
+        pairs = count(unjudged, "query-document pair that has", "query-document pairs that have")
         return _next(f"grade the {pairs} no grade yet; {JUDGE}")
-    return _next(
-        "nothing to buy, every pooled pair has a grade. A new system costs only what it alone brings: "
-        + NEWCOMER
-    )
+    return _next(f"nothing to judge: the whole pool has grades. For another system, {NEWCOMER}")
 
 
 def after_judging(failed: int, unjudged: int, repeated: bool) -> Html:
@@ -37,12 +34,12 @@ def after_judging(failed: int, unjudged: int, repeated: bool) -> Html:
     if unjudged:
         return after_pool(unjudged)
     if failed:
-        again = f"{count(failed, 'pair')} that failed"
+        again = f"{count(failed, 'query-document pair')} that failed"
         return _next(f"ask again for the {again}: `poolkit judge DATA --retry-failed`.")
     if not repeated:
         return _next("see whether the judge repeats itself: `poolkit judge DATA --sample 300 --replicate 1`.")
     return _next(
-        "nothing to buy. Whether these grades can be trusted is on the pages Correlate and Stability."
+        "see how far these grades can be trusted, on page Correlate and page Stability. There is nothing to judge."
     )
 
 
@@ -54,15 +51,13 @@ def after_correlation(found: Correlation | None) -> Html:
         )
     same = found.ceiling.spearman_brown
     if np.isnan(same) or np.isnan(found.rho.value):
-        return _next("read which pairs of systems the sides order differently, on the page Disagree.")
+        return _next("read which pairs of systems the sides order differently, on page Disagree.")
+    other = f"{named(found.human)} on as many other queries would give this order again with a rho of about {same:.2f}"
     if found.rho.high < same:
-        return _next(
-            f"find out why. Other queries of this kind would keep the order better (rho about {same:.2f}) than the "
-            "judge does; the page Disagree shows what it sees otherwise."
-        )
+        return _next(f"find out why, on page Disagree: {other}, and the judge does worse.")
     return _next(
-        f"compare systems by the judge's order, and quote none of its scores. Its order is as close as that of "
-        f"other queries of this kind would be (rho about {same:.2f})."
+        f"compare systems by the judge's order, and quote none of its scores. That is sound as far as these queries "
+        f"can tell: {other}, and the judge does not do worse."
     )
 
 
@@ -76,8 +71,8 @@ def after_disagreements(found: Disagreements | None) -> Html:
         return _next(f"read the {what} below side by side: there the judge errs, or the labels do.")
     if differ:
         return _next(
-            f"nothing to settle. Only more labelled queries could call the {count(differ, 'pair')} that "
-            f"{form(differ, 'differs', 'differ')}."
+            f"nothing to settle. Only labels on more queries could say which system is better in the "
+            f"{count(differ, 'pair')} that {form(differ, 'differs', 'differ')}."
         )
     return _next("nothing to settle.")
 
@@ -91,8 +86,8 @@ def after_leaving_out(found: LeftOut | None, measure: str, pairs: Versus | None 
         why = "The order held here, but nothing warrants that."
     else:
         flipped = {frozenset(p) for p in zip(turned["better"], turned["worse"], strict=True)}
-        said = count(len(flipped), "pair turned", "pairs turned")
-        why = f"Unpooled, {said} here, {form(len(flipped), '', 'the widest ')}{turned['gap'].max():.4f} apart"
+        apart = f"{form(len(flipped), '', 'at most ')}{turned['gap'].max():.4f} apart"
+        why = f"The {count(len(flipped), 'pair')} that would turn here {form(len(flipped))} {apart}"
         why += _covered(flipped, pairs)
     return _next(f"never compare a newcomer before what it alone brings is judged: {NEWCOMER} {why}")
 
@@ -104,11 +99,7 @@ def _covered(flipped: set[frozenset[str]], pairs: Versus | None) -> str:
     won = pairs.pairs[pairs.pairs["verdict"] == WIN]
     sure = len(flipped & {frozenset(p) for p in zip(won["a"], won["b"], strict=True)})
     if not sure:
-        return (
-            "; these queries could not tell "
-            + form(len(flipped), "it apart", "any of them apart")
-            + " anyway."
-        )
+        return f"; these queries could tell {form(len(flipped), 'it not', 'none of them')} apart anyway."
     return f"; {sure:,} of them {form(sure)} apart beyond the noise of these queries, each pair by itself."
 
 
@@ -118,11 +109,13 @@ def after_repeats(noise: SimulatedNoise | None, again: Repeats | None = None) ->
         return Html("", "")
     often = int((noise.pairs["turned"] > 0.05).sum())
     if often:
-        pairs = count(often, "pair", "pairs")
-        return _next(f"call the {pairs} of systems that its noise may turn, listed below, equal.")
+        return _next(
+            f"treat {often:,} of {count(len(noise.pairs), 'pair')} of systems, listed below, as undecided: noise like "
+            "that of the repeats would turn each in more than 5 % of simulated worlds."
+        )
     if again.exact.value == 1:
         return _next(
-            f"read more pairs again. {count(again.n, 'equal repeat')} exclude only that more than "
+            f"judge more of the pool again. {count(again.n, 'equal repeat')} exclude only that more than "
             f"{percent(again.unseen)} of grades move; what that would do to the order is not simulated."
         )
     return _next(
@@ -137,9 +130,15 @@ def after_growth(certified: Certificates | None) -> Html:
         return Html("", "")
     status = certified.pairs["status"].value_counts()
     firm, still = int(status.get("certified", 0)), int(status.get("open", 0))
+    sure = (
+        f"{firm:,} of {count(len(certified.pairs), 'pair')} {form(firm)} certified: no later system can turn "
+    )
+    sure += f"{form(firm, 'it', 'them')}, though other queries may."
+    if not still:
+        return _next(f"nothing to watch. {sure}")
+    pairs = count(still, "pair")
     return _next(
-        f"no later system turns the {count(firm, 'certified pair')}, though other queries may; look again at the "
-        f"{count(still, 'open one')} whenever systems are added."
+        f"whenever systems are added, look again at the {pairs} of systems that they could turn. {sure}"
     )
 
 

@@ -1,6 +1,6 @@
 """Results as sentences: every number in a notebook's prose is written here, from the result itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -41,11 +41,20 @@ def correlation_story(found: Correlation | None) -> Html:
     over = f"By mean {found.measure} over {count(found.n_queries, 'query', 'queries')}"
     if np.isnan(found.rho.value):
         return answer(f"{over}, a side scores all systems alike, so their orders cannot be correlated.")
+    every, some = (
+        count(found.pairs, "pair"),
+        f"For {found.agree:,} of {count(found.pairs, 'pair')} of systems",
+    )
+    verdict = (
+        f"Yes, for {'all ' if found.pairs > 1 else ''}{every} of systems."
+        if found.agree == found.pairs
+        else f"{some} ({percent(found.pair_agreement)}) it does."
+    )
     return answer(
-        f"{over}, {named(found.judge)} and {named(found.human)} order {count(len(found.means), 'system')} with "
-        f"Spearman's rho {with_interval(found.rho)} and Kendall's tau-b {with_interval(found.tau)}; {found.agree:,} of "
-        f"{count(found.pairs, 'pair')} of systems {form(found.agree, 'stands', 'stand')} in the same order "
-        f"({percent(found.pair_agreement)})."
+        verdict,
+        f"{over}, the orders of {count(len(found.means), 'system')} under {named(found.judge)} and under "
+        f"{named(found.human)} have Spearman's rho {with_interval(found.rho)} and Kendall's tau-b "
+        f"{with_interval(found.tau)}.",
     )
 
 
@@ -64,7 +73,8 @@ def ceiling_story(found: Correlation | None) -> Html:
             f"Two random halves of the queries, both under {named(found.human)}, rank the systems with a mean rho of "
             f"{halves:.3f}{said}: that far the choice of queries alone moves the order. {text}"
         )
-    return sentence(f"{text} {count(len(found.near_ties), 'pair is a near-tie', 'pairs are near-ties')}.")
+    ties = count(len(found.near_ties), "pair of systems is a near-tie", "pairs of systems are near-ties")
+    return sentence(f"{text} {ties}.")
 
 
 def calibration_story(found: Correlation | None) -> Html:
@@ -90,10 +100,10 @@ def agreement_story(found: LabelAgreement | None) -> Html:
         return missing(NO_HUMAN)
     a = found.agreement
     if not a.n:
-        return sentence(f"{named(a.left)} and {named(a.right)} graded no pair in common.")
+        return sentence(f"{named(a.left)} and {named(a.right)} graded no query-document pair in common.")
     return sentence(
-        f"Of {count(a.n, 'pair')} that both graded, a share of {with_interval(found.exact)} has the same grade and "
-        f"{with_interval(found.binary)} falls on the same side of relevance. Cohen's kappa is "
+        f"Of {count(a.n, 'query-document pair')} that both graded, a share of {with_interval(found.exact)} has the "
+        f"same grade and {with_interval(found.binary)} falls on the same side of relevance. Cohen's kappa is "
         f"{with_interval(found.kappa)} ({with_interval(found.kappa_quadratic)} with quadratic weights). Relevant "
         f"are {percent(a.relevant_left)} under {named(a.left)}, {percent(a.relevant_right)} under {named(a.right)}."
     )
@@ -104,27 +114,32 @@ def disagreement_story(found: Disagreements | None) -> Html:
     if found is None:
         return missing(NO_HUMAN)
     c, n = found.counts, int(found.counts["different"])
+    human = named(found.human)
     if not n:
-        return answer(f"{named(found.judge)} and {named(found.human)} order no pair of systems differently.")
-    said = f"{count(c['pairs'], 'pair')} of systems, {n:,} {form(n)} ordered differently by "
-    said += f"{named(found.judge)} and {named(found.human)}"
+        return answer(f"{named(found.judge)} and {human} order no pair of systems differently.")
+    said = (
+        f"{named(found.judge)} and {human} order {n:,} of {count(c['pairs'], 'pair')} of systems differently"
+    )
     if c[UNKNOWN]:
-        return answer(f"Of {said}; whether that is noise, one query cannot tell.")
+        return answer(f"{said}; whether that is noise, one query cannot tell.")
     p = found.pairs["human_p"]
     sure = int(((p <= found.level) | (p >= 1 - found.level)).sum())
-    alone = f"{named(found.human)} alone can tell {count(sure, 'pair')} apart on these queries."
+    base = f"Of all {count(c['pairs'], 'pair')} of systems, {human} can say so for {sure:,}."
     conflicts = int(c[CONFLICT])
     if not conflicts:
-        every = "all of them" if n > 1 else "which is"
+        which = "for none of these can" if n > 1 else "for it"
+        end = "" if n > 1 else " cannot"
         return answer(
-            f"Not as far as these queries can tell: of {said}, {every} within the noise of these queries; {alone}"
+            "Not as far as these queries can tell.",
+            f"{said}, and {which} {human}{end} say on these queries which system is better. {base}",
         )
-    left = count(conflicts, "conflict remains", "conflicts remain")
-    strong = f", {c[STRONG] or 'none'} of them strong" if conflicts > 1 else ", a strong one" * c[STRONG]
+    strong = "" if not c[STRONG] else f", {c[STRONG]:,} of them strong" if conflicts > 1 else ", a strong one"
+    noise = f"For {c[NOISE]:,} of these ({percent(found.noise_share)}) {human} cannot say which system is better on "
+    noise = f"{noise}these queries. " if c[NOISE] else ""
     return answer(
-        f"For {conflicts:,} of {count(n, 'pair')} it is: of {said}, {c[NOISE]:,} ({percent(found.noise_share)}) of "
-        f"them within the noise of these queries; {left}{strong}. {percent(found.preserved)} of all pairs are not "
-        f"contradicted; {alone}"
+        f"For {conflicts:,} of {count(n, 'pair')} of systems it is.",
+        f"{said}. {noise}For {conflicts:,} {human} can say which system is better, and the judge says otherwise: "
+        f"{count(conflicts, 'conflict')}{strong}. {base}",
     )
 
 
@@ -140,14 +155,23 @@ def bias_story(found: LeftOut | None, measure: str) -> Html:
     what = count(len(mine), found.by, "families" if found.by == "family" else "systems")
     turned = found.flips[found.flips["measure"] == measure]
     pairs = len({frozenset(x) for x in zip(turned["better"], turned["worse"], strict=True)})
-    told = f"makes {count(flips, 'reversal')} of {count(pairs, 'pair')}" if flips else "reverses no pair"
-    text = f"Leaving each of {what} out of the pool in turn {told} "
-    text += f"of systems by mean {measure}{f' ({near:,} near-tied)' if near else ''}; "
-    text += f"the largest loss is {loss:.4f}, for {named(bearer)}." if loss > 1e-12 else "no system loses."
-    if flips:
-        text += " Once the documents that only the newcomer brings are judged, "
-        text += f"{count(after, 'reversal remains', 'reversals remain') if after else 'none remains'}."
-    return answer(text)
+    text = f"Each of {what} was left out of the pool in turn: "
+    text += (
+        f"systems lose up to {loss:.4f} of mean {measure} ({named(bearer)} the most)"
+        if loss > 1e-12
+        else f"no system loses any mean {measure}"
+    )
+    if not flips:
+        verdict = "Here it would keep its place, though not its scores." if loss > 1e-12 else "Here it would."
+        return answer(verdict, f"{text}, and no two systems change order.")
+    text += f", and there {form(flips)} {count(flips, 'reversal')}"
+    if near:
+        which = f"{near:,} of them " if near < flips else "all " * (flips > 1)
+        text += f", {which}between near-tied systems"
+    text += " (a pair may turn with more than one left out)" * (flips > pairs)
+    text += ". Once the documents that only the newcomer brings are judged, "
+    text += f"{count(after, 'reversal remains', 'reversals remain') if after else 'none remains'}."
+    return answer(f"Not wholly: {count(pairs, 'pair')} of systems would change order.", text)
 
 
 def repeats_story(found: Repeats | None) -> Html:
@@ -155,31 +179,47 @@ def repeats_story(found: Repeats | None) -> Html:
     if found is None:
         return missing(NO_REPEATS)
     if not found.n:
-        return missing("No pair was read twice, so how far the judge repeats itself is unknown.")
+        return missing("Nothing was read twice, so how far the judge repeats itself is unknown.")
     if found.exact.value == 1:
         return answer(
-            f"All {count(found.n, 'pair')} judged again got the same grade. So many equal repeats do not show that no "
-            f"grade would move: they exclude, at {percent(found.exact.level, 0)}, that more than "
-            f"{percent(found.unseen)} would."
+            f"It gave all {count(found.n, 'query-document pair')} judged again the same grade.",
+            f"So many equal repeats do not show that no grade would move: they exclude, at "
+            f"{percent(found.exact.level, 0)}, that more than {percent(found.unseen)} would.",
         )
     return answer(
-        f"Of {count(found.n, 'pair')} judged again, a share of {with_interval(found.exact)} gets the same grade, "
-        f"{with_interval(found.within_one)} a grade at most one apart, and {with_interval(found.binary)} the same "
-        f"side of relevance; Cohen's kappa is {with_interval(found.kappa)}."
+        f"It gave the same grade in {percent(found.exact.value)} of {count(found.n, 'repeat')}.",
+        f"The share of query-document pairs that got the same grade when judged again is {with_interval(found.exact)}; "
+        f"Cohen's kappa is {with_interval(found.kappa)}.",
+    )
+
+
+def moves_story(found: Repeats | None) -> Html:
+    """How far the grades that moved did move."""
+    if found is None or not found.n:
+        return missing(NO_REPEATS)
+    return sentence(
+        f"A share of {with_interval(found.within_one)} got a grade at most one apart when judged again, and of "
+        f"{with_interval(found.binary)} one on the same side of relevance."
     )
 
 
 def judges_story(others: Mapping[str, tuple[Judges, Rankings | None]], measure: str) -> Html:
     """Whether other labels order the systems as the judge does."""
     known = {
-        named(labels.labels.right): ranked.rho for labels, ranked in others.values()
+        named(labels.labels.right): ranked for labels, ranked in others.values()
         if ranked is not None and not np.isnan(ranked.rho.value)
     }  # fmt: skip
     if not known:
         return sentence("No other labels grade this pool, so what another judge would say is unknown.")
-    said = "; ".join(f"{name} {with_interval(rho)}" for name, rho in known.items())
+    shares = sorted(ranked.same.value for ranked in known.values())
+    low, high = (percent(x) for x in (shares[0], shares[-1]))
+    said = "; ".join(
+        f"{name} {percent(ranked.same.value)} and {with_interval(ranked.rho)}"
+        for name, ranked in known.items()
+    )
     return answer(
-        f"Spearman's rho of its order of the systems, by mean {measure}, with that of other labels: {said}."
+        f"Other labels put {low if low == high else f'{low} to {high}'} of the pairs of systems in the same order.",
+        f"By mean {measure}, the share of pairs of systems in the judge's order, and Spearman's rho with it: {said}.",
     )
 
 
@@ -200,16 +240,20 @@ def noise_story(found: SimulatedNoise | None, again: Repeats | None = None) -> H
     )
 
 
-def best_story(found: BestSet | None) -> Html:
-    """Which systems may be chosen."""
+def best_story(found: BestSet | None, order: Sequence[str] = ()) -> Html:
+    """Which systems may be chosen; the page lists systems in this order."""
     if found is None:
         return missing("Choosing needs labels and two systems.")
-    rest = [s for s in found.systems if s != found.best]
+    rest = sorted((s for s in found.systems if s != found.best), key=list(order or found.systems).index)
     second = f"ahead of {named(found.table.index[1])} by {with_interval(found.lead)}"
-    text = f"{named(found.best)} has the highest mean {found.measure} ({found.table['mean'].iloc[0]:.3f}), {second}. "
-    how = f"(paired bootstrap, Holm over {count(found.n_tests, 'comparison')})"
+    text = f"Its mean {found.measure} is the highest ({found.table['mean'].iloc[0]:.3f}), {second}"
+    best, how = named(found.best), f"paired bootstrap, Holm over {count(found.n_tests, 'comparison')}"
     if not len(found.draws):
-        return answer(text + "On one query it cannot be told from the others.")
+        return answer(f"{best} leads.", f"{text}. On one query it cannot be told from the others.")
     if not rest:
-        return answer(text + f"Every other system is worse {how}.")
-    return answer(f"{text}{count(len(rest), 'system')} cannot be told from it {how}: {names(rest, first=8)}.")
+        return answer(f"{best}: every other system is worse.", f"{text} ({how}).")
+    verdict = f"{best}, or {form(len(rest), 'the', f'any of the {len(rest):,}')} {form(len(rest), 'system', 'systems')}"
+    return answer(
+        f"{verdict} that these queries cannot tell from it.",
+        f"{text}; beside it may stand {names(rest, first=8)} ({how}).",
+    )

@@ -9,7 +9,7 @@ import pandas as pd
 from poolkit import analyse
 from poolkit.boards import drops
 from poolkit.disagree import NOISE
-from poolkit.display import Html, answer, cell, count, form, percent, with_interval
+from poolkit.display import Html, answer, cell, count, facts, form, percent, sentence, with_interval
 from poolkit.glossary import meaning
 from poolkit.ledger import status_in
 from poolkit.plain import named
@@ -19,6 +19,8 @@ COST = ("systems", "families", "queries", "depth", "independent", "pool", "reuse
 NAMES = ("FiQA", "TREC-COVID", "NQ", "FinRAGBench-V")  # the paper's collections
 CLOSING: dict[str, tuple[str, str, tuple[str, ...]]] = {  # name, format, and the paper's figures
     "measure": ("measure", "", ("nDCG@10",)),
+    "best": ("best system", "", ()),
+    "beside_best": ("systems that cannot be told from it", "", ()),
     "rho": ("Spearman's rho", "", ("0.909", "0.691", "0.945", "0.909")),
     "tau": ("Kendall's tau-b", "", ("0.782", "0.564", "0.818", "0.782")),
     "pairs_same": (
@@ -26,14 +28,14 @@ CLOSING: dict[str, tuple[str, str, tuple[str, ...]]] = {  # name, format, and th
         "",
         ("49 of 55", "43 of 55", "50 of 55", "49 of 55"),
     ),
-    "within_noise": ("within noise, of those that differ", "", ("20 of 27 in all",)),
-    "conflicts": ("conflicts", "", ("7 of 220 pairs in all",)),
-    "preserved": ("pairs not in conflict", ".1%", ("97 % in all",)),
+    "within_noise": ("pairs of systems within noise, of those that differ", "", ("20 of 27 in all",)),
+    "conflicts": ("pairs of systems in conflict", "", ("7 of 220 pairs in all",)),
+    "preserved": ("pairs of systems not in conflict", ".1%", ("97 % in all",)),
     "reuse": ("judgments saved by the pool", ".1%", ("79.6 % in all",)),
     "flips": ("flips when a family is left out", "", ("8", "10", "0", "1")),
     "largest_penalty": ("largest penalty then", ".4f", ("0.033", "0.055", "0.008", "0.012")),
     "orders_with_reversal": ("orders of arrival with a reversal", ".1%", ("53.8 %", "0 %", "0 %", "1.4 %")),
-    "certified": ("pairs that no later system can turn", ".1%", ()),
+    "certified": ("pairs of systems that no later system can turn", ".1%", ()),
     "kappa": ("kappa of judge and reference labels", "", ()),
     "repeat_exact": ("same grade when judged again", "", ("93 to 96 %",)),
 }
@@ -65,6 +67,7 @@ def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[st
             "rho": found.rho,
             "tau": found.tau,
             "pairs": found.pairs,
+            "same": found.agree,
             "pairs_same": f"{found.agree:,} of {found.pairs:,}",
         }
     real = analyse.disagreements(study, seed=seed, n_resamples=n_resamples)
@@ -91,6 +94,9 @@ def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[st
     again = analyse.judged_again(study, seed=seed)
     if again is not None:
         row["repeat_exact"] = again.exact
+    best = analyse.best_systems(study, seed=seed, n_resamples=n_resamples)
+    if best is not None:
+        row |= {"best": best.best, "beside_best": len(best.systems) - 1}
     return row
 
 
@@ -114,35 +120,49 @@ def closing(table: pd.DataFrame) -> pd.DataFrame:
 def summary_story(table: pd.DataFrame) -> Html:
     """Return the summary in one sentence, of the one collection or of all."""
     pool, independent = int(table["pool"].sum()), int(table["independent"].sum())
-    text = f"In {count(len(table), 'collection')}, {pool:,} pairs judged once serve "
-    text += f"{independent:,} places in the systems' top lists: {percent(1 - pool / independent)} saved. "
+    saved = f"Judging each query-document pair once saved {percent(1 - pool / independent)} of the judgments: {pool:,} "
+    saved += f"serve {independent:,} places in the systems' lists."
     known = table[table["rho"].notna()]
     if known.empty:
-        return answer(
-            text
-            + "None has reference labels and a judge's on the same queries, so orders cannot be compared."
-        )
-    values = [r.value for r in known["rho"] if not np.isnan(r.value)]
-    if len(known) == 1:
-        row = known.iloc[0]
-        where = f"In {named(known.index[0])}, by" if len(table) > 1 else "By"
-        text += f"{where} mean {row['measure']}, the judge's order of the systems has rho {with_interval(row['rho'])} "
-    elif values:
-        text += f"In {len(known):,} of them the judge's order of the systems has a rho between {min(values):.3f} and "
-        text += f"{max(values):.3f} "
+        trust = "Orders cannot be compared: no reference labels and judge's grades are on the same queries."
     else:
-        text += f"In {len(known):,} of them the judge's order of the systems has an undefined rho "
-    differ, conflicts = int(known["differ"].sum()), int(known["conflicts"].sum())
-    text += f"with the order of the reference labels; of {count(known['pairs'].sum(), 'pair')} of systems, {differ:,} "
-    return answer(
-        text
-        + f"{form(differ, 'is', 'are')} ordered differently and {conflicts:,} {form(conflicts)} in conflict."
-    )
+        same, pairs = (int(known[c].sum()) for c in ("same", "pairs"))
+        differ, conflicts = (int(known[c].sum()) for c in ("differ", "conflicts"))
+        some = f"{same:,} of {count(pairs, 'pair')} of systems ({percent(same / pairs)})"
+        where = "The" if len(known) == len(table) else f"In {len(known):,} of them the"
+        trust = f"{where} judge puts {some} in the order of the reference labels{_rho(known)}"
+        if differ:
+            how = f"{conflicts:,} {form(conflicts)}" if conflicts else "none is"
+            trust += f"; of the {differ:,} it orders differently, {how} more than the noise of these queries"
+        trust += "."
+    if len(table) > 1:
+        return answer(
+            f"{count(len(table), 'collection')}, each with its best system below.", f"{trust} {saved}"
+        )
+    row = table.iloc[0]
+    if row["best"] is None:
+        return answer(f"{trust} {saved}")
+    n = int(row["beside_best"])
+    beside = f"{count(n, 'other system')} cannot be told from it" if n else "every other system is worse"
+    return answer(f"Best is {named(row['best'])}; {beside}.", f"{trust} {saved}")
 
 
-def next_steps(studies: Sequence[Study]) -> list[str]:
+def _rho(known: pd.DataFrame) -> str:
+    """Spearman's rho of one collection with its interval, of several the least and the greatest."""
+    values = [r.value for r in known["rho"] if not np.isnan(r.value)]
+    if not values:
+        return ""
+    if len(known) == 1:
+        return f", with rho {with_interval(known['rho'].iloc[0])} by mean {known['measure'].iloc[0]}"
+    return f", with rho between {min(values):.3f} and {max(values):.3f}"
+
+
+def next_steps(studies: Sequence[Study]) -> Html:
     """One next action a collection."""
-    return [f"{s.collection.config['name']}: next, {_command(s)}" for s in studies]
+    said = [_command(s) for s in studies]
+    if len(said) == 1:
+        return sentence(f"Next: {said[0]}.", kind="next")
+    return facts([f"{named(s.collection.config['name'])}: {x}." for s, x in zip(studies, said, strict=True)])
 
 
 def _command(study: Study) -> str:
@@ -150,8 +170,20 @@ def _command(study: Study) -> str:
     folder = study.collection.folder
     step = str(status_in(study.collection, study.pool)["next"])
     if step.startswith("poolkit report"):
-        return "nothing; every pooled pair has been judged"
-    return re.sub(rf"^(poolkit \w+) {re.escape(str(folder))}", r"\1 DATA", step)
+        return (
+            "choose on page Choose, and see how far to trust it on page Correlate; there is nothing to judge"
+        )
+    return re.sub(rf"^(poolkit \w+) {re.escape(str(folder))}([^(]*?)(?= \(|$)", r"`\1 DATA\2`", step)
+
+
+def caveats(studies: Sequence[Study]) -> list[str]:
+    """What a reader must know first, collection by collection."""
+    many = len(studies) > 1
+    return [
+        f"{named(s.collection.config['name'])}: {line}" if many else line
+        for s in studies
+        for line in analyse.caveats(s)
+    ]
 
 
 def gaps(studies: Sequence[Study]) -> list[str]:
@@ -159,7 +191,6 @@ def gaps(studies: Sequence[Study]) -> list[str]:
     said = []
     for study in studies:
         name = study.collection.config["name"]
-        said += [f"{name}: {line}" for line in analyse.caveats(study)]
         said += [f"{name}: {line}." for line in drops(study)]
         said += [f"{name}: {note}" for note in study.collection.notes[:5]]
         if len(study.collection.notes) > 5:

@@ -76,6 +76,14 @@ def test_spending_by_judge_and_system(study):
     assert accounts.systems_spending(study.collection, study.pool, None) is None
 
 
+def test_what_one_judge_took_in_all(study):
+    table = accounts.judges_spending(study.collection)
+    found = accounts.spent_in_all(study.collection, study.judge)
+    assert found["calls"] == table.loc[study.judge.name, "calls"]
+    assert accounts.spent_in_all(study.collection, study.human) is None
+    assert accounts.spent_in_all(study.collection, None) is None
+
+
 def test_examples(study):
     drawn = accounts.examples(study.collection, study.pool, study.judge, n=3, rng=np.random.default_rng(1))
     assert list(drawn.columns) == ["query_id", "query", "doc_id", "grade", "thought"]

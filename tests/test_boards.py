@@ -22,7 +22,7 @@ def test_inventory(study):
     assert facts.to_dict() == {
         "systems": 3, "families": 2, "queries": 2, "documents in any run": 5, "depth of the pool": 3,
         "documents returned within the depth": 13, "systems x queries x depth": 18,
-        "pooled documents, each judged once": 8, "run rows left out: query not in the collection": 0,
+        "query-document pairs in the pool, each judged once": 8, "run rows left out: query not in the collection": 0,
         "queries that some system does not answer": 1,  # hybrid has nothing for q2
         "rankings shorter than the depth": 3,  # dense q1, bm25 q2, hybrid q2
         "places within the depth that ties decide": 0, "notes from reading the files": 0,
@@ -78,6 +78,28 @@ def test_the_score_board_refuses_two_epochs(study):
     part = dataclasses.replace(study, human=toy.labels({"q1": toy.GRADES["q1"]}, "robot"))
     with pytest.raises(DataError, match=r"robot: scores of two pool epochs .* do not belong in one table"):
         boards.score_board(part)
+
+
+def test_counts_of_pairs_of_systems(study):
+    """The toy world's three pairs: METHOD 6 on two queries can call none of them different."""
+    found = analyse.disagreements(study, n_resamples=40)
+    table = boards.counts_table(found).set_index("order_or_verdict")
+    assert table["pairs of systems"].to_dict() == {
+        "all": 3, "same order": 2, "tied": 0, "different order": 1, "different: near-tied": 0,
+        "different: within noise": 1, "different: in conflict": 0, "conflict: strong": 0,
+    }  # fmt: skip
+    assert table.at["different: within noise", "meaning"].startswith("author grades cannot say")
+    assert boards.counts_table(None) is None
+
+
+def test_the_best_has_no_difference_from_itself(study):
+    found = analyse.best_systems(study, n_resamples=40)
+    table = boards.best_table(study, found)
+    assert list(table.index) == study.order()
+    assert table.loc[found.best, ["difference", "low", "high"]].isna().all()
+    rest = table.drop(index=found.best)
+    assert (rest["difference"] == found.table.loc[rest.index, "difference"]).all()
+    assert boards.best_table(study, None) is None
 
 
 def test_judges_table(study):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from poolkit.display import (
+    answer,
     cell,
     count,
     decimals_for,
@@ -69,6 +70,24 @@ def test_hostile_text_is_escaped_everywhere():
     ):
         assert "<script" not in shown._repr_html_()
         assert "&lt;script" in shown._repr_html_()
+
+
+def test_commands_and_pages_in_prose_are_marked_and_nothing_else():
+    shown = sentence(
+        "Next: `poolkit judge DATA --set a=<b>`, then page Choose; `rm -rf` and Page Judge stay."
+    )
+    assert "<code>poolkit judge DATA --set a=&lt;b&gt;</code>" in shown.markup
+    assert 'page <a class="page">Choose</a>;' in shown.markup
+    assert "`rm -rf` and Page Judge stay." in shown.markup
+    assert "`poolkit judge DATA" in shown.text
+    assert facts(["`poolkit check`"]).markup.count("<code>poolkit check</code>") == 1
+
+
+def test_an_answer_opens_with_its_verdict():
+    assert answer("No.", "By 5 %.").markup == '<p class="answer"><strong>No.</strong> By 5\u00a0%.</p>'
+    assert answer("No.", "By 5 %.").text == "No. By 5 %."
+    assert answer("All unknown.").markup == '<p class="answer">All unknown.</p>'
+    assert "<script" not in answer(SCRIPT, SCRIPT).markup
 
 
 def test_documents_without_text_are_shown_by_id():

@@ -18,7 +18,7 @@ def test_heads_name_the_labels():
     ("column", "said"),
     [
         ("p_holm", "the same p after Holm's"),
-        ("near ties", "of the flips, pairs closer"),
+        ("near ties", "of the flips, pairs of systems closer"),
         ("nDCG@10 human", "how well the top is ordered"),
         ("P(rel=2)@10", "share of the top documents"),
         ("AP", "average precision"),
@@ -37,8 +37,8 @@ def test_meanings(column, said):
 
 
 def test_without_titles_the_sides_have_general_names():
-    assert (
-        meaning("conflicts") == "pairs that the reference labels can call and the judge orders the other way"
+    assert meaning("conflicts") == (
+        "pairs of systems that the reference labels can call and the judge orders the other way"
     )
 
 

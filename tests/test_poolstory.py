@@ -22,6 +22,7 @@ def said(found):
     "tell",
     [
         poolstory.growth_story,
+        poolstory.worst_story,
         poolstory.invariant_story,
         poolstory.certificate_story,
         poolstory.given_order_story,
@@ -39,19 +40,22 @@ def pool(systems, queries, independent, unique):
     return Result(runs=runs, depth=10, independent=independent, unique=unique, **share)
 
 
-def test_pool():
-    assert said(poolstory.pool_story(pool(25, 48, 12000, 3000))) == (
-        "25 systems returned 12,000 documents within depth 10 for 48 queries; the pool holds 3,000 different ones. "
-        "Judging each once saves 75.0 % of the judgments: judging every system by itself would cost 4.0 times as much."
-    )
-    assert said(poolstory.pool_story(pool(1, 1, 1, 1))).startswith(
-        "1 system returned 1 document within depth 10 for 1 query;"
-    )
-
-
 def arrivals(*new):
     index = [f"s{i}" for i in range(len(new))]
     return pd.DataFrame({"new": new, "share": [n / 10 for n in new]}, index=index)
+
+
+def test_pool():
+    assert said(poolstory.pool_story(pool(25, 48, 12000, 3000), arrivals(10, 1000, 1))) == (
+        "It holds 3,000 query-document pairs. 25 systems returned 12,000 documents within depth 10 for 48 queries. "
+        "Judging each pair once saves 75.0 % of the judgments: system by system they would be 4.0 times as many. After "
+        "the first, each system added 1 to 1,000 pairs that no earlier one had."
+    )
+    assert said(poolstory.pool_story(pool(1, 1, 1, 1), arrivals(1))) == (
+        "It holds 1 query-document pair. 1 system returned 1 document within depth 10 for 1 query. Judging each pair "
+        "once saves 0.0 % of the judgments: system by system they would be 1.0 times as many."
+    )
+    assert "each system added 1 pair that" in said(poolstory.pool_story(pool(2, 1, 2, 2), arrivals(1, 1)))
 
 
 def test_arrivals():
@@ -65,9 +69,24 @@ def test_arrivals():
 
 def test_judging():
     assert said(poolstory.judging_story("reader", 740, 1, 1000)) == (
-        "reader: 740 of 1,000 pooled pairs graded (74.0 %), 1 failed, 259 unjudged."
+        "74.0 % of it, by reader. 740 of 1,000 query-document pairs have a grade, 1 failed, 259 are left to judge."
     )
-    assert "0 of 1 pooled pair graded (0.0 %)" in said(poolstory.judging_story("No judge", 0, 0, 1))
+    assert said(poolstory.judging_story("No judge", 0, 0, 1)) == (
+        "Not at all. 0 of 1 query-document pair have a grade, 0 failed, 1 are left to judge."
+    )
+
+
+@pytest.mark.parametrize(
+    ("calls", "usd", "end"),
+    [
+        (1200, 3.456, "The judge took 1,200 calls, for 3.46 dollars, repeats included."),
+        (1, NAN, "The judge took 1 call, for a price that is not known, repeats included."),
+        (0, NAN, "What they cost is not on record, for no endpoint was called for them."),
+    ],
+)
+def test_what_judging_cost(calls, usd, end):
+    text = said(poolstory.judging_story("reader", 10, 0, 10, pd.Series({"calls": calls, "usd": usd})))
+    assert text == f"Wholly: all of its 10 query-document pairs, by reader. {end}"
 
 
 def orders(reversals, gaps=(), worst=0.8, violations=0):
@@ -79,19 +98,23 @@ def orders(reversals, gaps=(), worst=0.8, violations=0):
 
 def test_growth():
     assert said(poolstory.growth_story(orders([0, 2, 0, 0], gaps=[0.001, 0.02]))) == (
-        "Not for every pair: in 1 of 4 random orders of arrival (25.0 %, 95 % interval 5.0 % to 70.0 %) some pair of "
-        "systems stood, for a while, the other way round than finally, by mean P@5. The final gap of the 2 such pairs "
-        "is at most 0.0200. With three or more systems present, the lowest tau-b with the final order was 0.800."
+        "For all but 2 of 3 pairs of systems it does. In 1 of 4 random orders of arrival (25.0 %, 95 % interval 5.0 % "
+        "to 70.0 %) some pair stood, for a while, the other way round than finally, by mean P@5; those pairs are at "
+        "most 0.0200 apart in the end."
     )
-    assert "The final gap of the 1 such pair is 0.0010." in said(
-        poolstory.growth_story(orders([1], gaps=[0.001]))
+    one = said(poolstory.growth_story(orders([1], gaps=[0.001])))
+    assert one.endswith("by mean P@5; that pair is 0.0010 apart in the end.")
+    assert said(poolstory.growth_story(orders([0, 0]))) == (
+        "So far it does. In none of 2 random orders of arrival (25.0 %, 95 % interval 5.0 % to 70.0 %) any pair stood, "
+        "for a while, the other way round than finally, by mean P@5."
     )
-    assert said(poolstory.growth_story(orders([0, 0], worst=NAN))).endswith(
-        "any pair of systems stood, for a while, the other way round than finally, by mean P@5."
+
+
+def test_the_worst_order():
+    assert said(poolstory.worst_story(orders([0], worst=1 / 3))).startswith(
+        "With three or more systems present, the lowest tau-b with the final order was 0.333."
     )
-    assert said(poolstory.growth_story(orders([0, 0]))).startswith(
-        "So far it does: in none of 2 random orders"
-    )
+    assert said(poolstory.worst_story(orders([0], worst=NAN))).startswith("Not known: ")
 
 
 def test_invariant():
@@ -109,12 +132,14 @@ def certificates(*rows, further=None):
 def test_certificates():
     assert certificates(("certified", None), ("open", 1), ("open", 4), ("tied", None)) == (
         "Whatever systems come later, with any number of further relevant documents per query, 1 of 4 pairs of "
-        "systems cannot be reversed; 2 can, and 1 is tied now. The most fragile needs 1 further relevant document "
-        "per query, half of the open ones 4 or fewer."
+        "systems cannot be reversed; 2 can, and 1 is tied now. To turn the most fragile takes 1 further relevant "
+        "document per query; for half of those that can, 4 or fewer suffice."
     )
     text = certificates(("open", 3), further=1)
     assert "with at most 1 further relevant document per query, 0 of 1 pair" in text
-    assert text.endswith("0 are tied now. The most fragile needs 3 further relevant documents per query.")
+    assert text.endswith(
+        "0 are tied now. To turn the most fragile takes 3 further relevant documents per query."
+    )
     assert certificates(("certified", None), further=2).endswith("reversed; 0 can, and 0 are tied now.")
 
 

@@ -8,7 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from pages import check_closed, read
 
-from poolkit.display import answer, missing, notes, picture
+from poolkit.display import answer, missing, notes, picture, sentence
 from poolkit.render import page_of, render, title_of
 
 HOSTILE = "<script>alert(1)</script> & $x$ <img src=//evil>"
@@ -91,6 +91,12 @@ def test_title_collection_and_place_among_the_pages(page):
 def test_outputs_of_every_kind_are_escaped(output):
     page = render(new_notebook(cells=[cell("x", output)]), "t", "c", "x", [])
     check_closed(page)
+
+
+def test_pages_named_in_prose_are_linked_where_the_report_has_them():
+    said = shown(text__html=sentence("See page Pool and page Choose.").markup)
+    page = render(new_notebook(cells=[cell("x", said)]), "t", "c", "00-summary", PATHS)
+    assert 'page <a href="01-pool.html">Pool</a> and page Choose.' in page
 
 
 def test_what_an_index_tells_of_a_page(notebook):

@@ -17,18 +17,25 @@ def said(found):
 
 
 def test_pool():
-    assert said(steps.after_pool(1)).startswith("grade the 1 pair that has no grade yet; `poolkit judge DATA")
-    assert said(steps.after_pool(1200)).startswith("grade the 1,200 pairs that have no grade")
-    assert said(steps.after_pool(0)).startswith("nothing to buy")
+    assert said(steps.after_pool(1)).startswith(
+        "grade the 1 query-document pair that has no grade yet; `poolkit"
+    )
+    assert said(steps.after_pool(1200)).startswith("grade the 1,200 query-document pairs that have no grade")
+    assert said(steps.after_pool(0)).startswith("nothing to judge")
 
 
 @pytest.mark.parametrize(
     ("failed", "unjudged", "repeated", "start"),
     [
-        (3, 2, True, "grade the 2 pairs"),
-        (1, 0, True, "ask again for the 1 pair that failed: `poolkit judge DATA --retry-failed`"),
+        (3, 2, True, "grade the 2 query-document pairs"),
+        (
+            1,
+            0,
+            True,
+            "ask again for the 1 query-document pair that failed: `poolkit judge DATA --retry-failed`",
+        ),
         (0, 0, False, "see whether the judge repeats itself"),
-        (0, 0, True, "nothing to buy."),
+        (0, 0, True, "see how far these grades can be trusted, on page Correlate"),
     ],
 )
 def test_judging(failed, unjudged, repeated, start):
@@ -36,14 +43,18 @@ def test_judging(failed, unjudged, repeated, start):
 
 
 def correlation(value, high, same):
-    return Result(rho=Result(value=value, high=high), ceiling=Result(spearman_brown=same))
+    return Result(
+        rho=Result(value=value, high=high), ceiling=Result(spearman_brown=same), human="author grades"
+    )
 
 
 def test_correlation():
     assert said(steps.after_correlation(None)).startswith("grade the pool of some queries by hand")
     # the interval ends below what other queries of this kind would reach
-    assert said(steps.after_correlation(correlation(0.5, 0.7, 0.8))).startswith("find out why.")
-    assert "rho about 0.80" in said(steps.after_correlation(correlation(0.9, 0.95, 0.8)))
+    assert said(steps.after_correlation(correlation(0.5, 0.7, 0.8))).startswith(
+        "find out why, on page Disagree: author"
+    )
+    assert "rho of about 0.80" in said(steps.after_correlation(correlation(0.9, 0.95, 0.8)))
     for unknown in (correlation(NAN, NAN, 0.8), correlation(0.9, 0.95, NAN)):
         assert said(steps.after_correlation(unknown)).startswith("read which pairs")
 
@@ -52,8 +63,16 @@ def test_correlation():
     ("conflicts", "differ", "start"),
     [
         (2, 5, "read the 2 conflicts below"),
-        (0, 1, "nothing to settle. Only more labelled queries could call the 1 pair that differs."),
-        (0, 5, "nothing to settle. Only more labelled queries could call the 5 pairs that differ."),
+        (
+            0,
+            1,
+            "nothing to settle. Only labels on more queries could say which system is better in the 1 pair that",
+        ),
+        (
+            0,
+            5,
+            "nothing to settle. Only labels on more queries could say which system is better in the 5 pairs that",
+        ),
         (0, 0, "nothing to settle."),
     ],
 )
@@ -75,15 +94,15 @@ def test_leaving_out():
     found = Result(flips=flips)
     told = said(steps.after_leaving_out(found, "AP"))
     assert told.startswith("never compare a newcomer before")
-    assert told.endswith("Unpooled, 2 pairs turned here, the widest 0.0100 apart.")
+    assert told.endswith("The 2 pairs that would turn here are at most 0.0100 apart.")
     pairs = pd.DataFrame({"a": ["b", "c"], "b": ["a", "d"], "verdict": ["inconclusive", "win"]})
     sure = Result(pairs=pairs, draws=[0])
     assert said(steps.after_leaving_out(found, "AP", sure)).endswith(
-        "the widest 0.0100 apart; 1 of them is apart beyond the noise of these queries, each pair by itself."
+        "at most 0.0100 apart; 1 of them is apart beyond the noise of these queries, each pair by itself."
     )
     noisy = Result(pairs=pairs.assign(verdict="tie"), draws=[0])
     assert said(steps.after_leaving_out(found, "AP", noisy)).endswith(
-        "these queries could not tell any of them apart anyway."
+        "these queries could tell none of them apart anyway."
     )
     assert said(steps.after_leaving_out(found, "AP", Result(pairs=pairs, draws=[]))).endswith("apart.")
     assert "The order held" in said(steps.after_leaving_out(found, "P@5"))
@@ -95,13 +114,13 @@ def test_repeats():
     again = Result(n=40, exact=Result(value=0.95), unseen=0.16)
     still, alike = Result(pairs=noise.pairs * 0), Result(n=40, exact=Result(value=1), unseen=0.088)
     assert said(steps.after_repeats(noise, again)).startswith(
-        "call the 2 pairs of systems that its noise may turn"
+        "treat 2 of 3 pairs of systems, listed below, as undecided"
     )
     assert said(steps.after_repeats(still, again)).startswith(
         "nothing. The noise seen in 40 repeats turns no pair"
     )
     assert said(steps.after_repeats(still, alike)).startswith(
-        "read more pairs again. 40 equal repeats exclude only that more than 8.8 % of grades move"
+        "judge more of the pool again. 40 equal repeats exclude only that more than 8.8 % of grades move"
     )
     for nothing in (steps.after_repeats(None, again), steps.after_repeats(noise, Result(n=0))):
         assert said(nothing) == ""
@@ -109,10 +128,12 @@ def test_repeats():
 
 def test_growth():
     found = Result(pairs=pd.DataFrame({"status": ["certified", "open", "open", "tied"]}))
-    assert (
-        "no later system turns the 1 certified pair, though other queries may; look again at the 2 open ones"
-        in said(steps.after_growth(found))
+    assert said(steps.after_growth(found)) == (
+        "whenever systems are added, look again at the 2 pairs of systems that they could turn. 1 of 4 pairs is "
+        "certified: no later system can turn it, though other queries may."
     )
+    firm = Result(pairs=pd.DataFrame({"status": ["certified", "certified"]}))
+    assert said(steps.after_growth(firm)).startswith("nothing to watch. 2 of 2 pairs are certified")
     assert said(steps.after_growth(None)) == ""
 
 

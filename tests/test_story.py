@@ -36,7 +36,7 @@ def sides(**more):
     "tell",
     [
         story.correlation_story, story.ceiling_story, story.calibration_story, story.agreement_story,
-        story.disagreement_story, lambda x: story.bias_story(x, "P@5"), story.repeats_story,
+        story.disagreement_story, lambda x: story.bias_story(x, "P@5"), story.repeats_story, story.moves_story,
         story.noise_story, story.best_story,
     ],
 )  # fmt: skip
@@ -57,13 +57,15 @@ def correlation(**more):
 
 def test_correlation():
     assert said(story.correlation_story(correlation())) == (
-        "By mean nDCG@10 over 48 queries, reader and author grades order 25 systems with Spearman's rho 0.90 [0.80, "
-        "1.00] and Kendall's tau-b 0.75 [0.65, 0.85]; 258 of 300 pairs of systems stand in the same order (86.0 %)."
+        "For 258 of 300 pairs of systems (86.0 %) it does. By mean nDCG@10 over 48 queries, the orders of 25 systems "
+        "under reader and under author grades have Spearman's rho 0.90 [0.80, 1.00] and Kendall's tau-b 0.75 [0.65, "
+        "0.85]."
     )
     one = correlation(agree=1, pairs=1, pair_agreement=1.0, n_queries=1)
     text = said(story.correlation_story(one))
-    assert "over 1 query," in text
-    assert text.endswith("1 of 1 pair of systems stands in the same order (100.0 %).")
+    assert text.startswith("Yes, for 1 pair of systems. By mean nDCG@10 over 1 query,")
+    every = said(story.correlation_story(correlation(agree=300, pair_agreement=1.0)))
+    assert every.startswith("Yes, for all 300 pairs of systems. ")
 
 
 def test_correlation_that_is_not_defined():
@@ -80,7 +82,7 @@ def test_ceiling():
         "Two random halves of the queries, both under author grades, rank the systems with a mean rho of 0.600 "
         "(0.750 for two full sets, by Spearman-Brown): that far the choice of queries alone moves the order. Against "
         "no correlation at all: p < 0.001 for rho, p < 0.001 for tau-b; tau-AP, which weighs the top, is 0.60 [0.50, "
-        "0.70]. 2 pairs are near-ties."
+        "0.70]. 2 pairs of systems are near-ties."
     )
     negative = correlation(ceiling=Result(rho=-0.5, spearman_brown=-2.0))
     assert "mean rho of -0.500: that far" in said(story.ceiling_story(negative))
@@ -88,7 +90,8 @@ def test_ceiling():
         ceiling=Result(rho=NAN, spearman_brown=NAN), rho=NONE, tau=NONE, tau_ap=NONE, near_ties=range(1)
     )
     assert (
-        said(story.ceiling_story(bare)) == "tau-AP, which weighs the top, is undefined. 1 pair is a near-tie."
+        said(story.ceiling_story(bare))
+        == "tau-AP, which weighs the top, is undefined. 1 pair of systems is a near-tie."
     )
 
 
@@ -121,12 +124,15 @@ def agreement(n, **more):
 
 def test_agreement():
     assert said(story.agreement_story(agreement(740))) == (
-        "Of 740 pairs that both graded, a share of 0.80 [0.70, 0.90] has the same grade and 0.90 [0.80, 1.00] falls "
-        "on the same side of relevance. Cohen's kappa is 0.70 [0.60, 0.80] (undefined with quadratic weights). "
-        "Relevant are 25.0 % under author grades, 50.0 % under reader."
+        "Of 740 query-document pairs that both graded, a share of 0.80 [0.70, 0.90] has the same grade and 0.90 "
+        "[0.80, 1.00] falls on the same side of relevance. Cohen's kappa is 0.70 [0.60, 0.80] (undefined with "
+        "quadratic weights). Relevant are 25.0 % under author grades, 50.0 % under reader."
     )
-    assert said(story.agreement_story(agreement(1))).startswith("Of 1 pair that both graded")
-    assert said(story.agreement_story(agreement(0))) == "author grades and reader graded no pair in common."
+    assert said(story.agreement_story(agreement(1))).startswith("Of 1 query-document pair that both graded")
+    assert (
+        said(story.agreement_story(agreement(0)))
+        == "author grades and reader graded no query-document pair in common."
+    )
 
 
 def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
@@ -153,27 +159,29 @@ def disagreements(pairs, noise=0, conflict=0, strong=0, unknown=0):
 
 def test_disagreements():
     assert disagreements(200, noise=9, conflict=1) == (
-        "For 1 of 10 pairs it is: of 200 pairs of systems, 10 are ordered differently by reader and author grades, 9 "
-        "(90.0 %) of them within the noise of these queries; 1 conflict remains. 99.5 % of all pairs are not "
-        "contradicted; author grades alone can tell 2 pairs apart on these queries."
+        "For 1 of 10 pairs of systems it is. reader and author grades order 10 of 200 pairs of systems differently. "
+        "For 9 of these (90.0 %) author grades cannot say which system is better on these queries. For 1 author "
+        "grades can say which system is better, and the judge says otherwise: 1 conflict. Of all 200 pairs of "
+        "systems, author grades can say so for 2."
     )
-    assert "; 1 conflict remains, a strong one. " in disagreements(200, noise=9, strong=1)
-    assert "; 3 conflicts remain, none of them strong. " in disagreements(200, conflict=3)
-    assert "; 3 conflicts remain, 1 of them strong. " in disagreements(200, conflict=2, strong=1)
-    assert disagreements(3, noise=1).startswith(
-        "Not as far as these queries can tell: of 3 pairs of systems, 1 is ordered differently by reader and author "
-        "grades, which is within the noise of these queries; author grades alone can tell 2 pairs apart"
+    assert ": 1 conflict, a strong one. " in disagreements(200, noise=9, strong=1)
+    assert ": 3 conflicts. " in disagreements(200, conflict=3)
+    assert "cannot say" not in disagreements(200, conflict=3)
+    assert ": 3 conflicts, 1 of them strong. " in disagreements(200, conflict=2, strong=1)
+    assert disagreements(3, noise=1) == (
+        "Not as far as these queries can tell. reader and author grades order 1 of 3 pairs of systems differently, and "
+        "for it author grades cannot say on these queries which system is better. Of all 3 pairs of systems, author "
+        "grades can say so for 2."
     )
-    assert "5 are ordered differently by reader and author grades, all of them within" in disagreements(
-        9, noise=5
-    )
+    assert "differently, and for none of these can author grades say" in disagreements(9, noise=5)
 
 
 def test_disagreements_that_are_none_or_unknown():
     assert disagreements(300) == "reader and author grades order no pair of systems differently."
     assert disagreements(0) == "reader and author grades order no pair of systems differently."
-    assert disagreements(3, unknown=2).endswith(
-        "2 are ordered differently by reader and author grades; whether that is noise, one query cannot tell."
+    assert disagreements(3, unknown=2) == (
+        "reader and author grades order 2 of 3 pairs of systems differently; whether that is noise, one query cannot "
+        "tell."
     )
 
 
@@ -193,34 +201,43 @@ def test_bias():
         left_out(("P@5", 2, 1, 0, 0.25, "a"), ("P@5", 1, 0, 1, 0.1, "b"), ("AP@5", 9, 9, 9, 0.9, "c"))
     )
     assert text == (
-        "Leaving each of 2 families out of the pool in turn makes 3 reversals of 2 pairs of systems by "
-        "mean P@5 (1 near-tied); the largest loss is 0.2500, for a. Once the documents that only the newcomer "
-        "brings are judged, 1 reversal remains."
+        "Not wholly: 2 pairs of systems would change order. Each of 2 families was left out of the pool in turn: "
+        "systems lose up to 0.2500 of mean P@5 (a the most), and there are 3 reversals, 1 of them between near-tied "
+        "systems (a pair may turn with more than one left out). Once the documents that only the newcomer brings are "
+        "judged, 1 reversal remains."
     )
-    assert said(left_out(("P@5", 1, 0, 0, 1e-17, "a"), by="system")) == (
-        "Leaving each of 1 system out of the pool in turn makes 1 reversal of 2 pairs of systems by "
-        "mean P@5; no system loses. Once the documents that only the newcomer brings are judged, none remains."
+    assert "2 reversals, all between near-tied systems." in said(left_out(("P@5", 2, 2, 0, 0.25, "a")))
+    assert said(left_out(("P@5", 1, 1, 0, 1e-17, "a"), by="system")) == (
+        "Not wholly: 2 pairs of systems would change order. Each of 1 system was left out of the pool in turn: no "
+        "system loses any mean P@5, and there is 1 reversal, between near-tied systems. Once the documents that only "
+        "the newcomer brings are judged, none remains."
     )
-    assert said(left_out(("P@5", 0, 0, 0, 0.1, "a"))).endswith(
-        "reverses no pair of systems by mean P@5; the largest loss is 0.1000, for a."
+    assert said(left_out(("P@5", 0, 0, 0, 0.1, "a"))) == (
+        "Here it would keep its place, though not its scores. Each of 1 family was left out of the pool in turn: "
+        "systems lose up to 0.1000 of mean P@5 (a the most), and no two systems change order."
     )
+    assert said(left_out(("P@5", 0, 0, 0, 0.0, "a"))).startswith("Here it would. ")
     assert said(left_out(("AP@5", 1, 0, 0, 0.1, "a"))) == "P@5 cannot be recomputed on a smaller pool here."
 
 
 def test_repeats():
     some = {"exact": around(0.9), "within_one": around(0.95), "binary": around(0.92), "kappa": NONE}
     assert said(story.repeats_story(Result(n=320, **some))) == (
-        "Of 320 pairs judged again, a share of 0.90 [0.80, 1.00] gets the same grade, 0.95 [0.85, 1.05] a grade at "
-        "most one apart, and 0.92 [0.82, 1.02] the same side of relevance; Cohen's kappa is undefined."
+        "It gave the same grade in 90.0 % of 320 repeats. The share of query-document pairs that got the same grade "
+        "when judged again is 0.90 [0.80, 1.00]; Cohen's kappa is undefined."
+    )
+    assert said(story.moves_story(Result(n=320, **some))) == (
+        "A share of 0.95 [0.85, 1.05] got a grade at most one apart when judged again, and of 0.92 [0.82, 1.02] one on "
+        "the same side of relevance."
     )
     alike = some | {"exact": around(1.0), "unseen": 0.0881}
     assert said(story.repeats_story(Result(n=40, **alike))) == (
-        "All 40 pairs judged again got the same grade. So many equal repeats do not show that no grade would move: "
-        "they exclude, at 95 %, that more than 8.8 % would."
+        "It gave all 40 query-document pairs judged again the same grade. So many equal repeats do not show that no "
+        "grade would move: they exclude, at 95 %, that more than 8.8 % would."
     )
-    assert said(story.repeats_story(Result(n=1, **some))).startswith("Of 1 pair judged again")
+    assert "in 90.0 % of 1 repeat." in said(story.repeats_story(Result(n=1, **some)))
     assert said(story.repeats_story(Result(n=0))) == (
-        "No pair was read twice, so how far the judge repeats itself is unknown."
+        "Nothing was read twice, so how far the judge repeats itself is unknown."
     )
 
 
@@ -233,13 +250,17 @@ def test_noise():
 
 
 def test_other_labels():
-    def other(name, rho):
-        return Result(labels=Result(right=name)), None if rho is None else Result(rho=rho)
+    def other(name, rho, same=0.5):
+        ranked = None if rho is None else Result(rho=rho, same=around(same))
+        return Result(labels=Result(right=name)), ranked
 
     others = {"a": other("reader", around(0.8)), "b": other("half", None), "c": other("flat", around(NAN))}
     assert said(story.judges_story(others, "P@5")) == (
-        "Spearman's rho of its order of the systems, by mean P@5, with that of other labels: reader 0.80 [0.70, 0.90]."
+        "Other labels put 50.0 % of the pairs of systems in the same order. By mean P@5, the share of pairs of systems "
+        "in the judge's order, and Spearman's rho with it: reader 50.0 % and 0.80 [0.70, 0.90]."
     )
+    several = others | {"d": other("friend", around(0.9), same=0.75)}
+    assert "Other labels put 50.0 % to 75.0 % of the pairs" in said(story.judges_story(several, "P@5"))
     assert "what another judge would say is unknown" in said(story.judges_story({"b": others["b"]}, "P@5"))
 
 
@@ -249,7 +270,7 @@ def test_noise_that_no_repeat_showed():
     assert said(story.noise_story(found, Result(exact=around(0.9)))).startswith("Simulated: ")
 
 
-def best(*systems, draws=5):
+def best(*systems, draws=5, order=()):
     table = pd.DataFrame({"mean": [0.7, 0.6]}, index=["a", "b"])
     made = {
         "best": "a",
@@ -260,14 +281,18 @@ def best(*systems, draws=5):
         "draws": np.zeros((draws, 2)),
         "lead": around(0.1, spread=0.05),
     }
-    return said(story.best_story(Result(**made)))
+    return said(story.best_story(Result(**made), order))
 
 
 def test_best():
     how = "(paired bootstrap, Holm over 1 comparison)"
-    first = "a has the highest mean P@5 (0.700), ahead of b by 0.10 [0.05, 0.15]."
-    assert best("a") == f"{first} Every other system is worse {how}."
-    assert best("a", "b") == f"{first} 1 system cannot be told from it {how}: b."
+    first = "Its mean P@5 is the highest (0.700), ahead of b by 0.10 [0.05, 0.15]"
+    assert best("a") == f"a: every other system is worse. {first} {how}."
+    assert best("a", "b") == (
+        f"a, or the system that these queries cannot tell from it. {first}; beside it may stand b {how}."
+    )
     many = best("a", *(f"s{i}" for i in range(10)))
-    assert f"10 systems cannot be told from it {how}: s0, s1, s2, s3, s4, s5, s6, s7 and 2 more." in many
-    assert best("a", "b", draws=0).endswith("On one query it cannot be told from the others.")
+    assert many.startswith("a, or any of the 10 systems that these queries cannot tell from it.")
+    assert f"beside it may stand s0, s1, s2, s3, s4, s5, s6, s7 and 2 more {how}." in many
+    assert "beside it may stand c and b " in best("a", "b", "c", order=["c", "a", "b"])
+    assert best("a", "b", draws=0) == f"a leads. {first}. On one query it cannot be told from the others."

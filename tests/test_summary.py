@@ -86,11 +86,13 @@ def test_one_seed_gives_one_table(studies, table):
     assert again["orders_with_reversal"].tolist() == table["orders_with_reversal"].tolist()
 
 
-def row(rho, differ, conflicts, pairs=3, independent=20, pool=5):
+def row(rho, differ, conflicts, pairs=3, independent=20, pool=5, best="a", beside=1):
     """A row of the summary, as far as its sentence reads it."""
     found = None if rho is None else Interval(rho, rho - 0.1, rho + 0.05, 0.95, np.empty(0))
-    some = {"rho": found, "pairs": pairs, "differ": differ, "conflicts": conflicts}
-    return some | {"measure": "P@3", "independent": independent, "pool": pool}
+    same = None if differ is None else pairs - differ
+    some = {"rho": found, "pairs": pairs, "same": same, "differ": differ, "conflicts": conflicts}
+    chosen = {"best": best, "beside_best": beside}
+    return some | chosen | {"measure": "P@3", "independent": independent, "pool": pool}
 
 
 def said(**rows):
@@ -100,48 +102,48 @@ def said(**rows):
 
 def test_the_sentence_of_one_collection():
     assert said(a=row(0.8, 1, 0)) == (
-        "In 1 collection, 5 pairs judged once serve 20 places in the systems' top lists: 75.0 % saved. By mean "
-        "P@3, the judge's order of the systems has rho 0.80 [0.70, 0.85] with the order of the reference "
-        "labels; of 3 pairs of systems, 1 is ordered differently and 0 are in conflict."
+        "Best is a; 1 other system cannot be told from it. The judge puts 2 of 3 pairs of systems (66.7 %) in the "
+        "order of the reference labels, with rho 0.80 [0.70, 0.85] by mean P@3; of the 1 it orders differently, none "
+        "is more than the noise of these queries. Judging each query-document pair once saved 75.0 % of the "
+        "judgments: 5 serve 20 places in the systems' lists."
     )
+    assert said(a=row(0.8, 0, 0, beside=0)).startswith("Best is a; every other system is worse. The judge")
+    assert "reference labels, with rho 0.80 [0.70, 0.85] by mean P@3. Judging" in said(a=row(0.8, 0, 0))
+    assert said(a=row(0.8, 0, 0, best=None)).startswith("The judge puts 3 of 3 pairs")
 
 
 def test_the_sentence_of_several_collections():
     text = said(a=row(0.8, 1, 1), b=row(0.5, 1, 0, pairs=1), c=row(None, None, None))
-    assert text.startswith("In 3 collections, 15 pairs judged once serve 60 places")
-    assert text.endswith(
-        "In 2 of them the judge's order of the systems has a rho between 0.500 and 0.800 with the order of the "
-        "reference labels; of 4 pairs of systems, 2 are ordered differently and 1 is in conflict."
+    assert text == (
+        "3 collections, each with its best system below. In 2 of them the judge puts 2 of 4 pairs of systems (50.0 %) "
+        "in the order of the reference labels, with rho between 0.500 and 0.800; of the 2 it orders differently, 1 is "
+        "more than the noise of these queries. Judging each query-document pair once saved 75.0 % of the judgments: 15 "
+        "serve 60 places in the systems' lists."
     )
-    one = said(a=row(None, None, None), b=row(0.5, 1, 0))
-    assert "In b, by mean P@3, the judge's order of the systems has rho 0.50" in one
 
 
 def test_the_sentence_without_human_labels_or_a_defined_rho():
-    assert said(a=row(None, None, None)).endswith(
-        "None has reference labels and a judge's on the same queries, so orders cannot be compared."
-    )
-    assert "has rho undefined with the order of the reference labels" in said(a=row(np.nan, 0, 0))
-    assert "In 2 of them the judge's order of the systems has an undefined rho" in said(
-        a=row(np.nan, 0, 0), b=row(np.nan, 0, 0)
-    )
-    assert "a rho between 0.500 and 0.500" in said(a=row(np.nan, 0, 0), b=row(0.5, 0, 0))
+    assert "Orders cannot be compared: no reference labels" in said(a=row(None, None, None))
+    assert "in the order of the reference labels. Judging" in said(a=row(np.nan, 0, 0))
+    assert "rho between 0.500 and 0.500" in said(a=row(np.nan, 0, 0), b=row(0.5, 0, 0))
 
 
 def test_the_sentence_of_the_toy_world(table):
     text = str(summary.summary_story(table))
     assert text.startswith(
-        "In 2 collections, 16 pairs judged once serve 26 places in the systems' top lists: 38.5 % saved."
+        "2 collections, each with its best system below. In 1 of them the judge puts 2 of 3"
     )
-    assert "In toy, by mean nDCG@3, the judge's order of the systems has rho 0.50" in text
+    assert "saved 38.5 % of the judgments: 16 serve 26 places" in text
+    assert table["best"].tolist() == [table["best"].iloc[0]] * 2
 
 
 @pytest.mark.parametrize(
     ("step", "shown"),
     [
-        ("poolkit report {}", "nothing; every pooled pair has been judged"),
+        ("poolkit report {}",
+         "choose on page Choose, and see how far to trust it on page Correlate; there is nothing to judge"),
         ("poolkit judge {} --judge gpt-4.1 (no grade yet: 1,943 pairs)",
-         "poolkit judge DATA --judge gpt-4.1 (no grade yet: 1,943 pairs)"),
+         "`poolkit judge DATA --judge gpt-4.1` (no grade yet: 1,943 pairs)"),
         ("grade 1 pair in judgments/robot.jsonl", "grade 1 pair in judgments/robot.jsonl"),
     ],
 )  # fmt: skip
@@ -149,11 +151,13 @@ def test_the_sentence_of_the_toy_world(table):
 def test_next_steps_name_no_folder(studies, monkeypatch, step, shown, place):
     monkeypatch.setattr(summary, "status_in", lambda found, pool: {"next": step.format(found.folder)})
     moved = dataclasses.replace(studies[0].collection, folder=type(studies[0].collection.folder)(place))
-    assert summary.next_steps([dataclasses.replace(studies[0], collection=moved)]) == [f"toy: next, {shown}"]
+    one = dataclasses.replace(studies[0], collection=moved)
+    assert str(summary.next_steps([one])) == f"Next: {shown}."
+    assert str(summary.next_steps([one, one])) == f"toy: {shown}.\ntoy: {shown}."
 
 
 def test_next_steps_of_real_folders(studies):
-    steps = summary.next_steps(studies)
+    steps = str(summary.next_steps(studies)).splitlines()
     assert [s.split(":")[0] for s in steps] == ["toy", "unlabelled"]
     assert not any(str(s.collection.folder) in step for s in studies for step in steps)
 
@@ -161,8 +165,10 @@ def test_next_steps_of_real_folders(studies):
 def test_gaps(studies):
     found = summary.gaps(studies)
     assert "toy: 1 ranking missing on queries with author grades scores 0." in found
-    assert any(x.startswith("unlabelled: There are no human labels") for x in found)
-    assert not any(str(s.collection.folder.parent) in x for s in studies for x in found)
+    first = summary.caveats(studies)
+    assert any(x.startswith("unlabelled: There are no human labels") for x in first)
+    assert summary.caveats(studies[1:])[0].startswith("There are no human labels")
+    assert not any(str(s.collection.folder.parent) in x for s in studies for x in found + first)
 
 
 def test_many_notes_are_counted(studies):
@@ -180,7 +186,6 @@ def test_no_gap_is_said(studies):
     whole = dataclasses.replace(
         studies[0], collection=dataclasses.replace(studies[0].collection, runs=runs, catalogue=catalogue)
     )
-    assert (
-        summary.gaps([whole])[0]
-        == "toy: There are two systems only: one pair, whose order is right or wrong."
+    assert summary.caveats([whole])[0] == (
+        "There are two systems only: one pair, whose order is right or wrong."
     )
