@@ -18,6 +18,7 @@ from poolkit.correlate import Correlation, correlate
 from poolkit.disagree import Disagreements, disagree
 from poolkit.factors import Matched, each_once, factors_of, matched
 from poolkit.growth import Growth, GrowthOrders, grow, growth_orders
+from poolkit.labels import holes_of
 from poolkit.noise import Rankings, SimulatedNoise, noise_through, rankings
 from poolkit.plain import named
 from poolkit.resample import query_draws
@@ -60,18 +61,8 @@ def caveats(study: Study) -> tuple[str, ...]:
 
 def _holes(study: Study) -> list[str]:
     """Pooled documents without a grade, which every score reads as non-relevant."""
-    said = []
-    for grades in (study.human_grades, study.judge_grades):
-        if grades is None or not grades.judged.any():
-            continue
-        missing = int((~grades.judged[study.pool.item]).sum())
-        if missing:
-            share = missing / study.pool.unique
-            said.append(
-                f"{missing:,} of {study.pool.unique:,} pooled documents ({share:.1%}) have no grade under "
-                f"{named(grades.title)}; scores read them as non-relevant."
-            )
-    return said
+    sides = (study.human_grades, study.judge_grades)
+    return [x for g in sides if g is not None and g.judged.any() for x in holes_of(g, study.pool.item)]
 
 
 def correlation(

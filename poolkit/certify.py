@@ -125,7 +125,7 @@ def certificates(
     holes = len(np.unique(item[(item < runs.n_items) & ~grades.judged[item]]))
     if holes:
         notes.append(
-            f"{holes} documents that {m} reads have no label; certificates hold while they count as "
+            f"{holes:,} documents that {m} reads have no label; certificates hold while they count as "
             "non-relevant. Judge them first."
         )
     return Certificates(str(m), grades.title, further, top, pairs, tuple(notes))

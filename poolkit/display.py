@@ -125,7 +125,7 @@ def notes(found: object) -> Html:
 
 def facts(found: object, *, kind: str = "facts") -> Html:
     """Sentences as a list, escaped; `kind` is the CSS class."""
-    lines = [str(x) for x in found]  # type: ignore[attr-defined]
+    lines = list(dict.fromkeys(str(x) for x in found))  # type: ignore[attr-defined]
     if not lines:
         return Html("", "")
     items = "".join(f'<li dir="auto">{_prose(x)}</li>' for x in lines)

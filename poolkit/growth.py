@@ -9,7 +9,7 @@ import pandas as pd
 from ir_measures import Measure
 
 from poolkit import states
-from poolkit.labels import Grades
+from poolkit.labels import Grades, holes_of
 from poolkit.pool import Pool, arrival
 from poolkit.replay import World, tally
 from poolkit.score import cutoff_of, denominators, is_native, label_counts, measure, numerators
@@ -197,14 +197,13 @@ def _world(pool: Pool, grades: Grades, m: Measure) -> tuple[World, tuple[str, ..
         few = "There is one system only" if len(item) < 2 else f"{grades.title}: no query has a label"
         notes.append(f"{few}, so no pair can turn round.")
     holes = int((~grades.judged[pool.item]).sum())
-    if holes:
-        notes.append(f"{holes} of {pool.unique} pooled documents have no label and count as non-relevant.")
+    notes += holes_of(grades, pool.item)
     beyond = int(grades.judged.sum()) + len(grades.beyond_query) - (pool.unique - holes)
     if beyond:
         below = denominators(label_counts(runs, grades)[grades.has], [m])[key]
         moved = abs(states.means(above, below[:, None])[:, 0] - final).max()
         notes.append(
-            f"{beyond} labels of documents outside the pool (depth {pool.depth}) are left out here; "
+            f"{beyond:,} labels of documents outside the pool (depth {pool.depth}) are left out here; "
             f"with them, final means of {m} would differ by up to {moved:.4f}."
         )
     return world, tuple(notes)

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from poolkit.plain import named
 from poolkit.tables import DataError, Runs, listed
 
 LOWEST, HIGHEST = -1000, 1000  # tables grow with the highest grade
@@ -224,3 +225,14 @@ def _text_marks(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def holes_of(grades: Grades, item: np.ndarray) -> list[str]:
+    """Sentence about the pairs among these items that have no grade; none where all have one."""
+    holes = int((~grades.judged[item]).sum())
+    if not holes:
+        return []
+    return [
+        f"{holes:,} of {len(item):,} pooled query-document pairs ({100 * holes / len(item):.1f} %) have no grade "
+        f"under {named(grades.title)}; scores read them as non-relevant."
+    ]

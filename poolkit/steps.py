@@ -13,7 +13,7 @@ from poolkit.plain import named
 from poolkit.stability import Repeats
 from poolkit.versus import WIN, Versus
 
-JUDGE = "`poolkit judge DATA --dry-run` says what that costs."
+JUDGE = "`poolkit status DATA` names the command."
 NEWCOMER = "add its run, then `poolkit judge DATA`."
 
 
