@@ -119,13 +119,13 @@ def missing(text: str) -> Html:
 
 
 def notes(found: object) -> Html:
-    """Sentences about what cannot be known, as a list; nothing if there are none."""
-    return facts(found, kind="notes")
+    """Sentences about what cannot be known, each once, as a list; nothing if there are none."""
+    return facts(dict.fromkeys(str(x) for x in found), kind="notes")  # type: ignore[attr-defined]
 
 
 def facts(found: object, *, kind: str = "facts") -> Html:
     """Sentences as a list, escaped; `kind` is the CSS class."""
-    lines = list(dict.fromkeys(str(x) for x in found))  # type: ignore[attr-defined]
+    lines = [str(x) for x in found]  # type: ignore[attr-defined]
     if not lines:
         return Html("", "")
     items = "".join(f'<li dir="auto">{_prose(x)}</li>' for x in lines)

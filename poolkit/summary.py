@@ -55,7 +55,7 @@ def summary(
 
 def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[str, object]:
     pool = study.pool
-    row: dict[str, object] = dict.fromkeys(dict.fromkeys((*COST, *CLOSING)), None)
+    row: dict[str, object] = dict.fromkeys((*COST, *CLOSING, "pairs", "same", "differ"))
     row |= {
         "systems": len(pool.runs.systems), "families": len(set(study.families.values())),
         "queries": len(pool.runs.queries), "depth": pool.depth, "independent": pool.independent,
@@ -122,9 +122,11 @@ def summary_story(table: pd.DataFrame) -> Html:
     pool, independent = int(table["pool"].sum()), int(table["independent"].sum())
     saved = f"Judging each query-document pair once saved {percent(1 - pool / independent)} of the judgments: {pool:,} "
     saved += f"serve {independent:,} places in the systems' lists."
-    known = table[table["rho"].notna()]
+    known = table[table["rho"].notna() & table["pairs"].fillna(0).gt(0)]
     if known.empty:
-        trust = "Orders cannot be compared: no reference labels and judge's grades are on the same queries."
+        trust = (
+            "Orders cannot be compared: that takes two systems, and both sides' grades on the same queries."
+        )
     else:
         same, pairs = (int(known[c].sum()) for c in ("same", "pairs"))
         differ, conflicts = (int(known[c].sum()) for c in ("differ", "conflicts"))

@@ -74,12 +74,12 @@ def test_hostile_text_is_escaped_everywhere():
 
 def test_commands_and_pages_in_prose_are_marked_and_nothing_else():
     shown = sentence(
-        "Next: `poolkit judge DATA --set a=<b>`, then page Choose; `rm -rf` and Page Judge stay."
+        "Next: `poolkit import A.run DATA --set a=<b>`, then page Choose; `rm -rf` and Page Judge stay."
     )
-    assert "<code>poolkit judge DATA --set a=&lt;b&gt;</code>" in shown.markup
+    assert "<code>poolkit import A.run DATA --set a=&lt;b&gt;</code>" in shown.markup
     assert 'page <a class="page">Choose</a>;' in shown.markup
     assert "`rm -rf` and Page Judge stay." in shown.markup
-    assert "`poolkit judge DATA" in shown.text
+    assert "`poolkit import A.run" in shown.text
     assert facts(["`poolkit check`"]).markup.count("<code>poolkit check</code>") == 1
 
 

@@ -212,7 +212,7 @@ def test_a_fresh_kernel_runs_all_cells_with_their_defaults(place, tmp_path):
     found = nbformat.read(NOTEBOOKS / "01-pool.ipynb", 4)
     NotebookClient(found, timeout=300, resources={"metadata": {"path": str(cwd)}}).execute()
     shown = [o for c in code_cells(found) for o in c.outputs if o.output_type == "execute_result"]
-    assert shown[0]["data"]["text/plain"].startswith("25 systems returned 12,000 documents")
+    assert shown[0]["data"]["text/plain"].startswith("It holds 1,943 query-document pairs.")
     assert sorted(cwd.iterdir()) == before
 
 
@@ -233,7 +233,7 @@ def test_two_collections_side_by_side(tmp_path):
     folders = [str(toy.toy_folder(tmp_path / name)) for name in ("one", "two")]
     text = "\n".join(x.text for x in run(BOOKS["00-summary"], collections=folders, measures=["P@3"], **FEW))
     assert (
-        "In 2 collections, 16 pairs judged once serve 26 places in the systems' top lists: 38.5 % saved."
+        "Judging each query-document pair once saved 38.5 % of the judgments: 16 serve 26 places in the systems' lists."
         in text
     )
 
@@ -255,5 +255,5 @@ def test_dl21(cases, tmp_path):
 def test_treccovid(cases, tmp_path):
     folder = trec_folder(cases / "treccovid-r1", tmp_path / "treccovid-r1")
     shown = run(BOOKS["01-pool"], collection=str(folder))
-    assert shown[0].text.startswith("143 systems returned ")
+    assert shown[0].text.startswith("It holds 16,720 query-document pairs. 143 systems returned ")
     assert "systems\t143" in shown[2].text

@@ -123,7 +123,8 @@ def test_the_sentence_of_several_collections():
 
 
 def test_the_sentence_without_human_labels_or_a_defined_rho():
-    assert "Orders cannot be compared: no reference labels" in said(a=row(None, None, None))
+    assert "Orders cannot be compared: that takes two systems" in said(a=row(None, None, None))
+    assert "Orders cannot be compared: " in said(a=row(np.nan, 0, 0, pairs=0))
     assert "in the order of the reference labels. Judging" in said(a=row(np.nan, 0, 0))
     assert "rho between 0.500 and 0.500" in said(a=row(np.nan, 0, 0), b=row(0.5, 0, 0))
 
