@@ -1,13 +1,17 @@
 """Sentences about scores and choices: bounds, what carries a disagreement, any two systems, factors, cost."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from poolkit.bounds import Bounds
 from poolkit.choose import BestSet, Tradeoff
 from poolkit.disagree import CONFLICT, STRONG, Disagreements
-from poolkit.display import Html, count, form, notes, percent, sentence
+from poolkit.display import Html, answer, count, form, level, notes, percent, sentence, with_interval
 from poolkit.factors import Matched
 from poolkit.plain import named
+from poolkit.resample import Interval
 from poolkit.versus import INCONCLUSIVE, TIE, WIN, Versus
 
 
@@ -93,6 +97,42 @@ def factors_story(effects: Mapping[str, Matched]) -> Html:
         f"{count(n, 'interval')} {form(clear, 'lies', 'lie')} wholly beside zero; by chance alone about "
         f"{(1 - level) * n:.0f} would." + "".join(f" {note[0].upper()}{note[1:]}." for note in silent)
     )
+
+
+def widest_story(effects: Mapping[str, Matched]) -> Html:
+    """What each factor buys at most: its widest contrast whose interval lies beside zero, widest first."""
+    rows = [
+        (t, factor, r) for factor, e in effects.items() for t in [e.contrasts] for r in t.to_dict("records")
+    ]
+    if not rows:
+        return Html("", "")
+    clear = [(abs(r["difference"]), factor, r) for _, factor, r in rows if r["low"] > 0 or r["high"] < 0]
+    if not clear:
+        return answer(
+            "No single choice buys more than the noise of these queries.",
+            f"In matched pairs of systems, {count(len(rows), 'interval holds', 'intervals hold')} zero.",
+        )
+    widest: dict[str, str] = {}
+    for _, factor, r in sorted(clear, key=lambda found: -found[0]):
+        widest.setdefault(factor, _bought(factor, r))
+    first, *rest = list(widest.values())[:3]
+    more = f"Then {'; '.join(rest)}. " if rest else ""
+    return answer(
+        f"Most is bought by {first}.",
+        f"{more}These are differences of means in matched pairs of systems; as the widest of "
+        f"{count(len(rows), 'contrast')} they look larger than they are.",
+    )
+
+
+def _bought(factor: str, row: Mapping[Any, Any]) -> str:
+    """Effect of a factor, told from the worse level to the better."""
+    up = row["difference"] > 0
+    better, worse = (
+        named(level(row[k])) for k in (("to_level", "from_level") if up else ("from_level", "to_level"))
+    )
+    low, high = (row["low"], row["high"]) if up else (-row["high"], -row["low"])
+    gain = Interval(abs(row["difference"]), low, high, 0.95, np.empty(0))
+    return f"{better} over {worse} ({named(factor)}): {with_interval(gain, sign='+')}"
 
 
 def tradeoff_story(found: Tradeoff | None) -> Html:

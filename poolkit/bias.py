@@ -63,6 +63,11 @@ class LeftOut:
     means: dict[str, pd.DataFrame]
     notes: tuple[str, ...]
 
+    def turned(self, measure: str) -> set[frozenset[str]]:
+        """Pairs of systems that change order by this measure, whatever is left out."""
+        mine = self.flips[self.flips["measure"] == measure]
+        return {frozenset(pair) for pair in zip(mine["better"], mine["worse"], strict=True)}
+
 
 def leave_out(
     pool: Pool, grades: Grades, families: Mapping[str, str], measures: Sequence[str | Measure], *,

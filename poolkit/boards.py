@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from poolkit.agree import LabelAgreement
+from poolkit.bias import LeftOut
 from poolkit.choose import BestSet, Tradeoff, tradeoff
 from poolkit.collection import Collection
 from poolkit.correlate import Correlation
@@ -19,6 +20,7 @@ from poolkit.pool import Pool, ties
 from poolkit.score import one_epoch
 from poolkit.stability import Judges
 from poolkit.study import Study
+from poolkit.versus import WIN, Versus
 
 
 def inventory(collection: Collection, pool: Pool) -> pd.DataFrame:
@@ -29,7 +31,7 @@ def inventory(collection: Collection, pool: Pool) -> pd.DataFrame:
         ("systems", len(runs.systems)),
         ("families", len(set(collection.families.values()))),
         ("queries", len(runs.queries)),
-        ("documents in any run", len(runs.documents)),
+        ("different documents in the runs, at any depth", len(runs.documents)),
         ("depth of the pool", pool.depth),
         ("documents returned within the depth", pool.independent),
         ("systems x queries x depth", pool.nominal),
@@ -116,6 +118,14 @@ def counts_table(found: Disagreements | None) -> pd.DataFrame | None:
     return pd.DataFrame(rows, columns=["order_or_verdict", "meaning", "pairs of systems"])
 
 
+def told_apart(found: LeftOut | None, measure: str, pairs: Versus | None) -> int | None:
+    """How many of the pairs that leaving out turns these queries tell apart, each by itself; None if unknown."""
+    if found is None or pairs is None or not len(pairs.draws):
+        return None
+    won = pairs.pairs[pairs.pairs["verdict"] == WIN]
+    return len(found.turned(measure) & {frozenset(p) for p in zip(won["a"], won["b"], strict=True)})
+
+
 def best_table(study: Study, found: BestSet | None) -> pd.DataFrame | None:
     """Every system against the best, in the report's order; the best has no difference from itself."""
     table = study.arranged(found.table) if found else None
@@ -133,7 +143,7 @@ def judges_table(others: dict[str, tuple[Judges, Rankings | None]]) -> pd.DataFr
     for name, (labels, ranked) in others.items():
         row = {
             "labels": name,
-            "pairs": labels.n,
+            "graded_by_both": labels.n,
             "exact": labels.exact,
             "binary": labels.binary,
             "kappa": labels.kappa,

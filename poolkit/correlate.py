@@ -1,5 +1,6 @@
 """Human against judge: are systems, and documents, put in the same order."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -173,7 +174,7 @@ def correlate(
         near_ties=near.rename(columns={"left": "human", "right": "judge"}),
         ranks=_ranks(means, h, j, n, level=level), calibration=calibration,
         ceiling=halves, human_draws=h, judge_draws=j,
-        notes=_notes(human, judge, means, calibration, rho, n, halves),
+        notes=_notes(human, judge, means, calibration, {"rho": rho, "tau-b": tau, "tau-AP": top}, n, halves),
     )  # fmt: skip
 
 
@@ -211,8 +212,8 @@ def _calibration(means: pd.DataFrame) -> Calibration:
 
 
 def _notes(
-    human: Scores, judge: Scores, means: pd.DataFrame, calibration: Calibration, rho: Interval, n: int,
-    halves: Ceiling,
+    human: Scores, judge: Scores, means: pd.DataFrame, calibration: Calibration,
+    coefficients: Mapping[str, Interval], n: int, halves: Ceiling,
 ) -> tuple[str, ...]:  # fmt: skip
     """Say what cannot be known, or weakens the rest."""
     notes = []
@@ -235,9 +236,10 @@ def _notes(
             f"Halves of the queries rank the systems against each other under {named(human.title)} (mean rho "
             f"{halves.rho:.2f}): Spearman-Brown's formula has no meaning for a negative rho, so it is left out."
         )
-    if rho.value > rho.high + 1e-9:
+    above = [name for name, found in coefficients.items() if found.value > found.high + 1e-9]
+    if above:
         notes.append(
-            "The correlation lies above its own interval: resampling adds noise to both orderings, which "
-            "lowers a correlation near 1. Read the interval as cautious."
+            f"Above its own interval: {', '.join(above)}. Resampling adds noise to both orders, which lowers a "
+            "correlation near 1; the interval says how low it may be, not how high."
         )
     return tuple(notes)

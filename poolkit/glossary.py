@@ -17,7 +17,7 @@ MEASURES = {
 COLUMNS = {
     "fact": "what is counted or named", "value": "its count or name",
     "quantity": "what is measured; a page of its own tells more of each",
-    "the_paper,_for_reference": "the figures that the paper gives for its own collections",
+    "the_paper,_for_reference": "what the paper behind the method (arXiv 2609.02745) gives for its own collections",
     "meaning": "what the quantity says",
     "collection": "folder of the collection",
     "system": "name of a run",
@@ -91,6 +91,7 @@ COLUMNS = {
     "human_all": "relevant documents among all labels of {human}",
     "judge_all": "relevant documents among all labels of {judge}",
     "graded": "pairs of the query that both sides graded",
+    "graded_by_both": "query-document pairs that these labels and the judge graded",
     "grade": "grade on the collection's scale",
     "human_share": "share of the pairs that have this grade under {human}",
     "judge_share": "share of the pairs that have this grade under {judge}",

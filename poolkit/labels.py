@@ -234,5 +234,5 @@ def holes_of(grades: Grades, item: np.ndarray) -> list[str]:
         return []
     return [
         f"{holes:,} of {len(item):,} pooled query-document pairs ({100 * holes / len(item):.1f} %) have no grade "
-        f"under {named(grades.title)}; scores read them as non-relevant."
+        f"under {named(grades.title)}; scores count them as not relevant."
     ]

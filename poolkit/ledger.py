@@ -245,8 +245,8 @@ def _next_step(folder: Path, collection: Collection, judges: list[dict[str, Any]
         return f"poolkit judge {folder} --dry-run"
     settings = collection.config["judges"].get(chosen, {} if chosen in BUILT_IN else {"kind": "none"})
     if settings.get("kind", "endpoint") not in FILLED and mine["unjudged"] + mine["failed"]:
-        open_pairs = count(mine["unjudged"] + mine["failed"], "pair")
-        return f"grade {open_pairs} in judgments/{chosen}.jsonl, where {chosen} is graded outside poolkit"
+        pairs = count(mine["unjudged"] + mine["failed"], "query-document pair")
+        return f"grade {pairs} as {chosen}, outside poolkit, into judgments/{chosen}.jsonl"
     if mine["batches_waiting"]:
         return (
             f"poolkit judge {folder} --judge {chosen} --batch (batches that wait: {mine['batches_waiting']})"

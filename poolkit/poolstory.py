@@ -55,7 +55,7 @@ def judging_story(title: str, judged: int, failed: int, unique: int, spent: pd.S
 def _price(spent: pd.Series) -> str:
     """What a judge cost, as `accounts.judges_spending` has it."""
     if not spent["calls"]:
-        return "What they cost is not on record, for no endpoint was called for them."
+        return "No cost is on record: no endpoint was called."
     usd = f"{spent['usd']:,.2f} dollars" if pd.notna(spent["usd"]) else "a price that is not known"
     return f"The judge took {count(spent['calls'], 'call')}, for {usd}, repeats included."
 
@@ -64,19 +64,26 @@ def growth_story(found: GrowthOrders | None) -> Html:
     """How stable the ranking is while the pool grows."""
     if found is None:
         return missing("Growth needs labels, two systems, and a measure that reads no rank beyond the depth.")
-    turned, n = int((found.reversals > 0).sum()), found.orders.shape[1]
-    some = f"{turned:,}" if turned else "none"
-    text = (
-        f"In {some} of {count(len(found.orders), 'random order')} of arrival ({percent(found.share)}, 95 % interval "
-        f"{percent(found.low)} to {percent(found.high)}) {'some' if turned else 'any'} pair stood, for a while, the "
-        f"other way round than finally, by mean {found.measure}"
+    n, k = found.orders.shape[1], len(found.fragile)
+    pairs = n * (n - 1) // 2
+    share = f"{percent(found.share)}, 95 % interval {percent(found.low)} to {percent(found.high)}"
+    orders = f"{count(len(found.orders), 'random order')} of arrival"
+    if not k:
+        return answer(
+            "So far it does.",
+            f"In none of {orders} did two systems ever stand the other way round than finally, by mean "
+            f"{found.measure} ({share}).",
+        )
+    gap = f"{form(k, '', 'at most ')}{found.fragile['final_gap'].max():.4f} apart in mean {found.measure}"
+    often = f"in {int((found.reversals > 0).sum()):,} of the orders ({share})"
+    other = (
+        f"The other one did for a while, {often}; in the end it is {gap}."
+        if k == 1
+        else f"Of the other {k:,}, at least one did for a while {often}; in the end they are {gap}."
     )
-    if not len(found.fragile):
-        return answer("So far it does.", f"{text}.")
-    gap = f"{'at most ' if len(found.fragile) > 1 else ''}{found.fragile['final_gap'].max():.4f}"
     return answer(
-        f"For all but {len(found.fragile):,} of {count(n * (n - 1) // 2, 'pair')} of systems it does.",
-        f"{text}; {form(len(found.fragile), 'that pair is', 'those pairs are')} {gap} apart in the end.",
+        f"For {pairs - k:,} of {count(pairs, 'pair')} of systems it does.",
+        f"They never changed order in {orders}. {other}",
     )
 
 

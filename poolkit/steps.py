@@ -11,9 +11,9 @@ from poolkit.display import Html, count, form, percent, sentence
 from poolkit.noise import SimulatedNoise
 from poolkit.plain import named
 from poolkit.stability import Repeats
-from poolkit.versus import WIN, Versus
 
 JUDGE = "`poolkit status DATA` names the command."
+AGAIN = "`poolkit judge DATA --sample 300 --replicate 1`."
 NEWCOMER = "add its run, then `poolkit judge DATA`."
 
 
@@ -37,7 +37,7 @@ def after_judging(failed: int, unjudged: int, repeated: bool) -> Html:
         again = f"{count(failed, 'query-document pair')} that failed"
         return _next(f"ask again for the {again}: `poolkit judge DATA --retry-failed`.")
     if not repeated:
-        return _next("see whether the judge repeats itself: `poolkit judge DATA --sample 300 --replicate 1`.")
+        return _next(f"see whether the judge repeats itself: {AGAIN}")
     return _next(
         "see how far these grades can be trusted, on page Correlate and page Stability. There is nothing to judge."
     )
@@ -52,12 +52,13 @@ def after_correlation(found: Correlation | None) -> Html:
     same = found.ceiling.spearman_brown
     if np.isnan(same) or np.isnan(found.rho.value):
         return _next("read which pairs of systems the sides order differently, on page Disagree.")
-    other = f"{named(found.human)} on as many other queries would give this order again with a rho of about {same:.2f}"
+    queries = f"another {count(found.n_queries, 'query', 'queries')}"
+    other = f"{named(found.human)} on {queries} would agree with this order to a rho of about {same:.2f}"
     if found.rho.high < same:
-        return _next(f"find out why, on page Disagree: {other}, and the judge does worse.")
+        return _next(f"find out why, on page Disagree: {other}, and the judge agrees less.")
     return _next(
-        f"compare systems by the judge's order, and quote none of its scores. That is sound as far as these queries "
-        f"can tell: {other}, and the judge does not do worse."
+        f"compare systems by the judge's order, not by single scores, which are shifted. It is as close as can be "
+        f"expected: {other}."
     )
 
 
@@ -77,35 +78,24 @@ def after_disagreements(found: Disagreements | None) -> Html:
     return _next("nothing to settle.")
 
 
-def after_leaving_out(found: LeftOut | None, measure: str, pairs: Versus | None = None) -> Html:
-    """Next step from the reversals that unpooled families would bring; `pairs` says which the queries can tell."""
+def after_leaving_out(found: LeftOut | None, measure: str) -> Html:
+    """Next step from the reversals that unpooled families would bring."""
     if found is None:
         return Html("", "")
-    turned = found.flips[found.flips["measure"] == measure]
-    if turned.empty:
-        why = "The order held here, but nothing warrants that."
-    else:
-        flipped = {frozenset(p) for p in zip(turned["better"], turned["worse"], strict=True)}
-        apart = f"{form(len(flipped), '', 'at most ')}{turned['gap'].max():.4f} apart"
-        why = f"The {count(len(flipped), 'pair')} that would turn here {form(len(flipped))} {apart}"
-        why += _covered(flipped, pairs)
+    gaps = found.flips.loc[found.flips["measure"] == measure, "gap"]
+    why = (
+        f"The pairs that would change order are up to {gaps.max():.4f} apart with all documents judged."
+        if len(gaps)
+        else "The order held here, but nothing warrants that."
+    )
     return _next(f"never compare a newcomer before what it alone brings is judged: {NEWCOMER} {why}")
-
-
-def _covered(flipped: set[frozenset[str]], pairs: Versus | None) -> str:
-    """Whether the noise of the queries covers pairs that turned."""
-    if pairs is None or not len(pairs.draws):
-        return "."
-    won = pairs.pairs[pairs.pairs["verdict"] == WIN]
-    sure = len(flipped & {frozenset(p) for p in zip(won["a"], won["b"], strict=True)})
-    if not sure:
-        return f"; these queries could tell {form(len(flipped), 'it not', 'none of them')} apart anyway."
-    return f"; {sure:,} of them {form(sure)} apart beyond the noise of these queries, each pair by itself."
 
 
 def after_repeats(noise: SimulatedNoise | None, again: Repeats | None = None) -> Html:
     """Next step from the judge's own noise, as far as the repeats show it."""
-    if noise is None or again is None or not again.n:
+    if again is None or not again.n:
+        return _next(f"see whether the judge repeats itself: {AGAIN}")
+    if noise is None:
         return Html("", "")
     often = int((noise.pairs["turned"] > 0.05).sum())
     if often:
@@ -134,6 +124,8 @@ def after_growth(certified: Certificates | None) -> Html:
         f"{firm:,} of {count(len(certified.pairs), 'pair')} {form(firm)} certified: no later system can turn "
     )
     sure += f"{form(firm, 'it', 'them')}, though other queries may."
+    tied = int(status.get("tied", 0))
+    sure += f" {tied:,} {form(tied)} tied now." if tied else ""
     if not still:
         return _next(f"nothing to watch. {sure}")
     pairs = count(still, "pair")
@@ -150,7 +142,7 @@ def after_choice(found: BestSet | None) -> Html:
         return _next(f"take {named(found.best)}.")
     return _next(
         f"choose among these {len(found.systems):,} by what else counts, such as price or speed: the queries cannot. "
-        "Only more queries could narrow the choice."
+        "More queries might narrow the choice."
     )
 
 

@@ -26,10 +26,7 @@ from poolkit.plain import named
 from poolkit.stability import Judges, Repeats
 
 NO_HUMAN = "Without reference labels and a judge's on the same queries this cannot be known."
-NO_REPEATS = (
-    "No judge has graded a pair twice, so how far it repeats itself is unknown. "
-    "`poolkit judge DATA --sample 300 --replicate 1` would tell."
-)
+NO_REPEATS = "Nothing was judged twice, so how far the judge repeats itself is unknown."
 
 
 def correlation_story(found: Correlation | None) -> Html:
@@ -94,6 +91,11 @@ def calibration_story(found: Correlation | None) -> Html:
     )
 
 
+def _pairs(systems: int) -> str:
+    """Pairs of so many systems, in words."""
+    return f"{count(systems * (systems - 1) // 2, 'pair')} of systems"
+
+
 def agreement_story(found: LabelAgreement | None) -> Html:
     """How far the judge grades documents as people do."""
     if found is None:
@@ -117,79 +119,74 @@ def disagreement_story(found: Disagreements | None) -> Html:
     human = named(found.human)
     if not n:
         return answer(f"{named(found.judge)} and {human} order no pair of systems differently.")
-    said = (
-        f"{named(found.judge)} and {human} order {n:,} of {count(c['pairs'], 'pair')} of systems differently"
-    )
+    judge, every = named(found.judge), count(c["pairs"], "pair")
+    said = f"Of {every} of systems, {judge} orders {n:,} differently from {human}"
     if c[UNKNOWN]:
         return answer(f"{said}; whether that is noise, one query cannot tell.")
     p = found.pairs["human_p"]
     sure = int(((p <= found.level) | (p >= 1 - found.level)).sum())
-    base = f"Of all {count(c['pairs'], 'pair')} of systems, {human} can say so for {sure:,}."
+    test = f"{human} can decide {sure:,} of the {every}: only there could a conflict show."
     conflicts = int(c[CONFLICT])
     if not conflicts:
-        which = "for none of these can" if n > 1 else "for it"
-        end = "" if n > 1 else " cannot"
+        close = "all of these are" if n > 1 else "that one is"
         return answer(
-            "Not as far as these queries can tell.",
-            f"{said}, and {which} {human}{end} say on these queries which system is better. {base}",
+            "No sign of it.", f"{said}; {close} too close for {human} to decide on these queries. {test}"
         )
     strong = "" if not c[STRONG] else f", {c[STRONG]:,} of them strong" if conflicts > 1 else ", a strong one"
-    noise = f"For {c[NOISE]:,} of these ({percent(found.noise_share)}) {human} cannot say which system is better on "
-    noise = f"{noise}these queries. " if c[NOISE] else ""
+    noise = f"{c[NOISE]:,} ({percent(found.noise_share)}) of these {form(c[NOISE])} too close for {human} to decide on "
+    noise = f"{noise}these queries; " if c[NOISE] else ""
     return answer(
         f"For {conflicts:,} of {count(n, 'pair')} of systems it is.",
-        f"{said}. {noise}For {conflicts:,} {human} can say which system is better, and the judge says otherwise: "
-        f"{count(conflicts, 'conflict')}{strong}. {base}",
+        f"{said}. {noise}{conflicts:,} {human} can decide, the other way: {count(conflicts, 'conflict')}{strong}. "
+        f"{test}",
     )
 
 
-def bias_story(found: LeftOut | None, measure: str) -> Html:
-    """What leaving a family out of the pool does."""
+def bias_story(found: LeftOut | None, measure: str, sure: int | None = None) -> Html:
+    """What leaving a family out of the pool does; `sure` of the pairs that turn these queries can tell apart."""
     if found is None:
         return missing("To leave systems out takes labels, two groups and a measure such as nDCG@10.")
     mine = found.effects[found.effects["measure"] == measure].sort_values("largest", kind="stable")
     if mine.empty:
         return missing(f"{measure} cannot be recomputed on a smaller pool here.")
     loss, bearer = mine["largest"].iloc[-1], mine["system"].iloc[-1]
-    flips, near, after = (int(mine[c].sum()) for c in ("flips", "near_ties", "flips_repaired"))
+    after, turned = int(mine["flips_repaired"].sum()), len(found.turned(measure))
     what = count(len(mine), found.by, "families" if found.by == "family" else "systems")
-    turned = found.flips[found.flips["measure"] == measure]
-    pairs = len({frozenset(x) for x in zip(turned["better"], turned["worse"], strict=True)})
     text = f"Each of {what} was left out of the pool in turn: "
     text += (
-        f"systems lose up to {loss:.4f} of mean {measure} ({named(bearer)} the most)"
+        f"the system that loses most, {named(bearer)}, loses {loss:.4f} of mean {measure}"
         if loss > 1e-12
         else f"no system loses any mean {measure}"
     )
-    if not flips:
-        verdict = "Here it would keep its place, though not its scores." if loss > 1e-12 else "Here it would."
+    if not turned:
+        verdict = "It would keep its place here, though not its scores." if loss > 1e-12 else "Here it would."
         return answer(verdict, f"{text}, and no two systems change order.")
-    text += f", and there {form(flips)} {count(flips, 'reversal')}"
-    if near:
-        which = f"{near:,} of them " if near < flips else "all " * (flips > 1)
-        text += f", {which}between near-tied systems"
-    text += " (a pair may turn with more than one left out)" * (flips > pairs)
-    text += ". Once the documents that only the newcomer brings are judged, "
-    text += f"{count(after, 'reversal remains', 'reversals remain') if after else 'none remains'}."
-    return answer(f"Not wholly: {count(pairs, 'pair')} of systems would change order.", text)
+    text += ". Judging the documents that only the newcomer brings "
+    text += f"leaves {count(after, 'reversal')}." if after else "undoes every reversal."
+    pairs = f"{turned:,} of {_pairs(len(found.full))} would change order"
+    if sure is None:
+        return answer(f"Not wholly: {pairs}.", text)
+    if sure:
+        return answer(f"No: {pairs}, {sure:,} of them beyond the noise of these queries.", text)
+    close = form(turned, "which these queries cannot", "none of which these queries can")
+    return answer(f"Nearly: {pairs}, {close} tell apart.", text)
 
 
 def repeats_story(found: Repeats | None) -> Html:
     """Whether the judge repeats itself."""
-    if found is None:
-        return missing(NO_REPEATS)
-    if not found.n:
-        return missing("Nothing was read twice, so how far the judge repeats itself is unknown.")
+    if found is None or not found.n:
+        return answer("Whether it repeats itself is unknown.", "Nothing was judged twice.")
     if found.exact.value == 1:
         return answer(
             f"It gave all {count(found.n, 'query-document pair')} judged again the same grade.",
             f"So many equal repeats do not show that no grade would move: they exclude, at "
             f"{percent(found.exact.level, 0)}, that more than {percent(found.unseen)} would.",
         )
+    e = found.exact
+    share = f"{percent(e.value)} [{percent(e.low)}, {percent(e.high)}]"
     return answer(
-        f"It gave the same grade in {percent(found.exact.value)} of {count(found.n, 'repeat')}.",
-        f"The share of query-document pairs that got the same grade when judged again is {with_interval(found.exact)}; "
-        f"Cohen's kappa is {with_interval(found.kappa)}.",
+        f"It gave the same grade in {share} of {count(found.n, 'repeat')}.",
+        f"Cohen's kappa between first and second grade is {with_interval(found.kappa)}.",
     )
 
 
@@ -213,13 +210,11 @@ def judges_story(others: Mapping[str, tuple[Judges, Rankings | None]], measure: 
         return sentence("No other labels grade this pool, so what another judge would say is unknown.")
     shares = sorted(ranked.same.value for ranked in known.values())
     low, high = (percent(x) for x in (shares[0], shares[-1]))
-    said = "; ".join(
-        f"{name} {percent(ranked.same.value)} and {with_interval(ranked.rho)}"
-        for name, ranked in known.items()
-    )
+    said = [f"{name} {with_interval(ranked.rho)}" for name, ranked in known.items()]
+    more = f"; {len(said) - 3:,} more are in the table" if len(said) > 3 else ""
     return answer(
-        f"Other labels put {low if low == high else f'{low} to {high}'} of the pairs of systems in the same order.",
-        f"By mean {measure}, the share of pairs of systems in the judge's order, and Spearman's rho with it: {said}.",
+        f"Other labels put {low if low == high else f'{low} to {high}'} of the pairs of systems in its order.",
+        f"Spearman's rho of the two orders, by mean {measure}: {'; '.join(said[:3])}{more}.",
     )
 
 
@@ -245,15 +240,17 @@ def best_story(found: BestSet | None, order: Sequence[str] = ()) -> Html:
     if found is None:
         return missing("Choosing needs labels and two systems.")
     rest = sorted((s for s in found.systems if s != found.best), key=list(order or found.systems).index)
-    second = f"ahead of {named(found.table.index[1])} by {with_interval(found.lead)}"
-    text = f"Its mean {found.measure} is the highest ({found.table['mean'].iloc[0]:.3f}), {second}"
-    best, how = named(found.best), f"paired bootstrap, Holm over {count(found.n_tests, 'comparison')}"
+    best, second = named(found.best), named(found.table.index[1])
+    lead = f"{second} is next, behind by {with_interval(found.lead)}"
+    if found.lead.low == found.lead.high == 0:
+        lead = f"{second} scores the same on every query"
+    text = f"Its mean {found.measure} is the highest, {found.table['mean'].iloc[0]:.3f}; {lead}."
     if not len(found.draws):
-        return answer(f"{best} leads.", f"{text}. On one query it cannot be told from the others.")
+        return answer(f"{best} leads.", f"{text} On one query it cannot be told from the others.")
     if not rest:
-        return answer(f"{best}: every other system is worse.", f"{text} ({how}).")
-    verdict = f"{best}, or {form(len(rest), 'the', f'any of the {len(rest):,}')} {form(len(rest), 'system', 'systems')}"
+        return answer(f"{best}: every other system is worse.", text)
+    others = f"{form(len(rest), 'another', f'any of {len(rest):,} others')}"
     return answer(
-        f"{verdict} that these queries cannot tell from it.",
-        f"{text}; beside it may stand {names(rest, first=8)} ({how}).",
+        f"{best}, or {others}: these queries cannot tell them apart.",
+        f"{text} {form(len(rest), 'The other', 'The others')}: {names(rest, first=8)}.",
     )

@@ -136,6 +136,8 @@ def summary_story(table: pd.DataFrame) -> Html:
         if differ:
             how = f"{conflicts:,} {form(conflicts)}" if conflicts else "none is"
             trust += f"; of the {differ:,} it orders differently, {how} more than the noise of these queries"
+        if tied := pairs - same - differ:
+            trust += f"; {tied:,} {form(tied)} tied"
         trust += "."
     if len(table) > 1:
         return answer(

@@ -1,6 +1,7 @@
 """Sentences about scores and choices say the numbers of their results."""
 
 from dataclasses import replace
+from types import SimpleNamespace as Result
 
 import pandas as pd
 from folders import conflict_folder
@@ -82,6 +83,29 @@ def test_factors():
     spoiled = advice.factors_story(effects("mode", "price")).text
     assert "No two systems differ in mode alone" in spoiled
     assert "No column of systems.csv varies" in advice.factors_story({}).text
+
+
+def contrasts(*rows):
+    names = ["from_level", "to_level", "difference", "low", "high"]
+    return Result(contrasts=pd.DataFrame(list(rows), columns=names))
+
+
+def test_the_widest_effect_of_each_factor():
+    found = {
+        "mode": contrasts(("dense", "hybrid", 0.06, 0.04, 0.08), ("dense", "sparse", 0.01, -0.1, 0.1)),
+        "size": contrasts((256.0, 64.0, -0.09, -0.13, -0.05)),
+        "unclear": contrasts(("a", "b", 0.5, -0.1, 0.9)),
+    }
+    assert advice.widest_story(found).text == (
+        "Most is bought by 256 over 64 (size): +0.090 [+0.050, +0.130]. Then hybrid over dense (mode): +0.060 [+0.040, "
+        "+0.080]. These are differences of means in matched pairs of systems; as the widest of 4 contrasts they look "
+        "larger than they are."
+    )
+    assert advice.widest_story({"unclear": found["unclear"]}).text == (
+        "No single choice buys more than the noise of these queries. In matched pairs of systems, 1 interval holds "
+        "zero."
+    )
+    assert advice.widest_story({}).text == advice.widest_story({"none": contrasts()}).text == ""
 
 
 def test_cost():

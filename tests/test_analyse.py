@@ -256,5 +256,5 @@ def test_caveats_lead_with_the_collections_note_and_end_with_its_holes(study):
     said = analyse.caveats(dataclasses.replace(study, collection=noted))
     assert said[0] == "No person graded."
     assert said[-1] == (
-        "1 of 8 pooled query-document pairs (12.5 %) have no grade under robot; scores read them as non-relevant."
+        "1 of 8 pooled query-document pairs (12.5 %) have no grade under robot; scores count them as not relevant."
     )

@@ -113,6 +113,8 @@ def test_a_flip_by_hand_and_its_near_tie():
     assert found.effects["flips_repaired"].tolist() == [0, 0]
     near = leave_out(pool(runs(world), depth=1), on, {"a": "A", "b": "B"}, ["nDCG@1"], near_tie=0.6)
     assert near.flips["near_tie"].tolist() == [True]
+    assert found.turned("nDCG@1") == {frozenset("ab")}
+    assert found.turned("P@1") == set()
     assert near.effects["near_ties"].tolist() == [1, 0]
 
 

@@ -1,6 +1,7 @@
 """Tables that gather what several rooms know, by hand on the toy world."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,8 @@ def study(tmp_path_factory):
 def test_inventory(study):
     facts = boards.inventory(study.collection, study.pool).set_index("fact")["value"]
     assert facts.to_dict() == {
-        "systems": 3, "families": 2, "queries": 2, "documents in any run": 5, "depth of the pool": 3,
+        "systems": 3, "families": 2, "queries": 2, "different documents in the runs, at any depth": 5,
+        "depth of the pool": 3,
         "documents returned within the depth": 13, "systems x queries x depth": 18,
         "query-document pairs in the pool, each judged once": 8, "run rows left out: query not in the collection": 0,
         "queries that some system does not answer": 1,  # hybrid has nothing for q2
@@ -108,7 +110,7 @@ def test_judges_table(study):
     }  # fmt: skip
     wide = dataclasses.replace(study, collection=dataclasses.replace(study.collection, labels=labels))
     table = boards.judges_table(analyse.other_judges(wide, n_resamples=20)).set_index("labels")
-    assert table["pairs"].to_dict() == {"second": 6, "empty": 0}
+    assert table["graded_by_both"].to_dict() == {"second": 6, "empty": 0}
     assert table.loc["second", "exact"].value == 5 / 6
     assert table.loc["second", "rho"].value == pytest.approx(1 / 2)
     assert table.loc["empty", "rho"] is None
@@ -156,3 +158,11 @@ def test_two_missing_rankings_score_0(study):
     part = dataclasses.replace(study, judge=None, collection=dataclasses.replace(study.collection, runs=runs))
     assert boards.drops(part) == ["3 rankings missing on queries with author grades score 0"]
     assert isinstance(boards.score_board(part), pd.DataFrame)
+
+
+def test_pairs_that_leaving_out_turns_and_the_queries_tell_apart(study):
+    found = SimpleNamespace(turned=lambda measure: {frozenset("ab"), frozenset("cd")})
+    pairs = pd.DataFrame({"a": ["b", "c", "e"], "b": ["a", "d", "f"], "verdict": ["win", "tie", "win"]})
+    assert boards.told_apart(found, "P@3", SimpleNamespace(pairs=pairs, draws=[0])) == 1
+    assert boards.told_apart(found, "P@3", SimpleNamespace(pairs=pairs, draws=[])) is None
+    assert boards.told_apart(None, "P@3", None) is None

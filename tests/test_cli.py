@@ -213,7 +213,7 @@ def test_status(folder):
         "  (judged again): judged 7, calls 7, tokens in 700, tokens cached 0, tokens out 70, usd 0.007\n"
     ) in shown
     assert shown.splitlines()[-1] == (
-        "next: grade 1 pair in judgments/robot.jsonl, where robot is graded outside poolkit"
+        "next: grade 1 query-document pair as robot, outside poolkit, into judgments/robot.jsonl"
     )
 
 

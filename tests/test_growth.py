@@ -154,7 +154,7 @@ def test_labels_outside_the_pool_are_left_out_and_said():
 def test_pooled_documents_without_a_label_are_said():
     on = grades({"q1": {"x": 1}, "q2": {"y": 1, "z": 1}}, TURNING)
     assert grow(pool(runs(TURNING), depth=2), on, "R@1").notes == (
-        "2 of 5 pooled query-document pairs (40.0 %) have no grade under author; scores read them as non-relevant.",
+        "2 of 5 pooled query-document pairs (40.0 %) have no grade under author; scores count them as not relevant.",
     )
 
 

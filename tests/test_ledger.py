@@ -142,7 +142,9 @@ def next_of(folder):
 def test_next_step(folder):
     path = folder / "judgments" / "robot.jsonl"
     lines = path.read_text().splitlines()
-    assert next_of(folder) == "grade 1 pair in judgments/robot.jsonl, where robot is graded outside poolkit"
+    assert next_of(folder) == (
+        "grade 1 query-document pair as robot, outside poolkit, into judgments/robot.jsonl"
+    )
     config = (folder / "collection.toml").read_text()
     (folder / "collection.toml").write_text(config.replace('kind = "reader"', ""))
     assert next_of(folder) == f"poolkit judge {folder} --judge robot --retry-failed (failed: 1 pair)"
@@ -152,9 +154,7 @@ def test_next_step(folder):
     assert next_of(folder) == f"poolkit judge {folder} --judge robot --batch (batches that wait: 1)"
     waiting_of(folder / ".cache" / "robot").forget("b")
     (folder / "collection.toml").write_text(config.split("[judges")[0])
-    assert next_of(folder).startswith("grade 3 pairs in judgments/robot.jsonl"), (
-        "nobody says how to ask robot"
-    )
+    assert next_of(folder).startswith("grade 3 query-document pairs as robot"), "nobody says how to ask robot"
     good = [x for x in lines if '"unreadable"' not in x]
     toy.write_lines(path, [*good, json.dumps(toy.judgment("q1", "d4", 0))])
     assert next_of(folder) == f"poolkit report {folder}"

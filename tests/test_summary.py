@@ -112,6 +112,11 @@ def test_the_sentence_of_one_collection():
     assert said(a=row(0.8, 0, 0, best=None)).startswith("The judge puts 3 of 3 pairs")
 
 
+def test_tied_pairs_are_told_so_that_the_counts_add_up():
+    tied = row(0.8, 1, 0) | {"same": 1}
+    assert "none is more than the noise of these queries; 1 is tied. Judging" in said(a=tied)
+
+
 def test_the_sentence_of_several_collections():
     text = said(a=row(0.8, 1, 1), b=row(0.5, 1, 0, pairs=1), c=row(None, None, None))
     assert text == (
