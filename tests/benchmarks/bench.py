@@ -3,7 +3,7 @@
 Writes reports/bench.md and reports/bench.json. The defaults are the paper's production set. Ratios are of CPU
 seconds within this one process, because other work on a machine moves both sides alike; peaks are those of a process
 of their own. `--report` adds the wall time of the whole report, `--growth` what doubling costs each step, with
-reports/bench-growth.png: minutes each.
+reports/bench-growth.png, `--ten` every step on ten times as many systems: minutes each.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -283,7 +284,7 @@ def memory(pid: int) -> float:
     return 0.0
 
 
-def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict]) -> str:
+def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict], large: dict[str, float]) -> str:
     """Return the figures as a page."""
 
     def cell(value: object) -> str:
@@ -307,12 +308,15 @@ def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict]) -> s
     if cost:
         told = "Times the cost when one axis doubles (CPU seconds, medians of 3; memory); steps over pairs by the pair:"
         said += ["", told, "", *lines(cost), "", "![cost](bench-growth.png)"]
+    if large:
+        said += ["", "Ten times as many systems, each step once, CPU seconds (20 orders, 20 worlds):", ""]
+        said += [f"- {k}: {v:,.1f}" for k, v in large.items()]
     return "\n".join(said) + "\n"
 
 
 def main(
     systems: int = 62, queries: int = 303, depth: int = 200, repeats: int = 5, seed: int = 1, worlds: int = 1_000,
-    orders: int = 500, report: bool = False, growth: bool = False, out: Path = Path("reports"),
+    orders: int = 500, report: bool = False, growth: bool = False, ten: bool = False, out: Path = Path("reports"),
     world: Path | None = None,
 ) -> None:  # fmt: skip
     """Compare poolkit with its peers on one seeded world; `--world` takes one that is written already."""
@@ -324,13 +328,18 @@ def main(
         folder = world or write_world(scratch / "world", **size)
         whole = whole_report(folder, scratch) if report else {}  # while this process is small
         cost = growing_cost(scratch, **size) if growth else []
+        large = {}
+        if ten:
+            big = write_world(scratch / "ten", **size | {"systems": 10 * systems}, judged=False)
+            large = json.loads(alone("steps.py", big, "once"))
+            shutil.rmtree(big)
         table, facts = measure_all(folder, repeats=repeats, worlds=worlds, orders=orders)
         facts |= loading(folder, scratch) | whole
         if cost:
             plot_cost(cost, out / "bench-growth.png")
-    page = as_markdown(table, facts, cost)
+    page = as_markdown(table, facts, cost, large)
     (out / "bench.md").write_text(page, encoding="utf-8")
-    document = {"table": table, "facts": facts, "growth": cost}
+    document = {"table": table, "facts": facts, "growth": cost, "ten": large}
     (out / "bench.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     print(page)
 
