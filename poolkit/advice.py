@@ -69,9 +69,9 @@ def versus_story(found: Versus | None, best: BestSet | None) -> Html:
     )  # fmt: skip
     if best is not None and split:
         text += (
-            f" {count(split, 'of these is a pair', 'of these are pairs')} of {named(best.best)} and a system of the "
-            f"best set: {form(split, 'it counts', 'they count')} as undecided there, for that set corrects for "
-            f"{count(best.n_tests, 'comparison')} and this count for none."
+            f" {count(split, 'of the decided is a pair', 'of the decided are pairs')} of {named(best.best)} and a "
+            f"system of the best set: {form(split, 'it counts', 'they count')} as undecided there, for that set "
+            f"corrects for {count(best.n_tests, 'comparison')} and this count for none."
         )
     closest = found.closest(best.best, best.systems) if best is not None else None
     if best is not None and closest is not None:
@@ -94,7 +94,7 @@ def factors_story(effects: Mapping[str, Matched]) -> Html:
     contrasts = sum(len(e.contrasts) for e in effects.values())
     return sentence(
         f"{count(contrasts, 'contrast')} and {count(n - contrasts, 'interaction')} were looked at: {clear:,} of "
-        f"{count(n, 'interval')} {form(clear, 'lies', 'lie')} wholly beside zero; by chance alone about "
+        f"{count(n, 'interval')} {form(clear, 'excludes', 'exclude')} zero; by chance alone about "
         f"{(1 - level) * n:.0f} would." + "".join(f" {note[0].upper()}{note[1:]}." for note in silent)
     )
 
@@ -144,5 +144,7 @@ def tradeoff_story(found: Tradeoff | None) -> Html:
     table, row = found.table, list(found.table.index).index(found.pick)
     cost, mean = (float(table[c].to_numpy()[row]) for c in ("cost", "mean"))
     inside = count(int(table["in_set"].sum()), "system")
-    text = f"{named(found.pick)} has the least {named(found.cost)} ({cost:g}) of the {inside} in the best set"
+    text = (
+        f"{named(found.pick)} has the lowest {named(found.cost)} ({cost:g}) of the {inside} in the best set"
+    )
     return sentence(f"{text}, with a mean of {mean:.3f}." + "".join(f" Left out: {x}." for x in found.notes))

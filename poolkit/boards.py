@@ -118,6 +118,15 @@ def counts_table(found: Disagreements | None) -> pd.DataFrame | None:
     return pd.DataFrame(rows, columns=["order_or_verdict", "meaning", "pairs of systems"])
 
 
+def contenders(found: BestSet | None) -> list[tuple[str, str]]:
+    """Best system and the next that does not score the same on every query; nothing where there is none."""
+    if found is None:
+        return []
+    rest = found.table.iloc[1:]
+    differ = rest[(rest["difference"] != 0) | (rest["low"] < 0) | (rest["high"] > 0)]
+    return [(found.best, str(s)) for s in differ.index[:1]]
+
+
 def told_apart(found: LeftOut | None, measure: str, pairs: Versus | None) -> int | None:
     """How many of the pairs that leaving out turns these queries tell apart, each by itself; None if unknown."""
     if found is None or pairs is None or not len(pairs.draws):

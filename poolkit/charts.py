@@ -34,7 +34,7 @@ def plot_factors(effects: Mapping[str, Matched], *, ax: Axes | None = None) -> A
     drawing.name_rows(ax, [f"{f}: {e}" for f, e in zip(table["factor"], ends, strict=True)])
     for end in np.cumsum([len(e.contrasts) for e in found])[:-1]:
         ax.axhline(end - 0.5, color="0.85", lw=1)
-    ax.set(xlabel=f"difference of mean {found[0].measure} (matched pairs in brackets)")
+    ax.set(xlabel=f"difference of mean {found[0].measure}\n(matched pairs in brackets)")
     return ax
 
 
@@ -64,6 +64,7 @@ def plot_versus(
     }
     side = float(np.clip(0.24 * len(names) + 2.5, 4, 12))
     ax = axes(ax, side, side)
+    ax.set_facecolor(drawing.DIAGONAL)
     ax.imshow(shown, cmap=ListedColormap(list(colours.values())), vmin=-0.5, vmax=3.5)
     drawing.name_rows(ax, names)
     ax.grid(visible=False)
@@ -73,7 +74,8 @@ def plot_versus(
     )
     ax.tick_params(axis="x", labelsize=9 if len(names) <= 30 else 7.5 if len(names) <= 80 else 5.5)
     ax.set(xlim=(-0.5, len(names) - 0.5), ylim=(len(names) - 0.5, -0.5))
-    marks: list[Artist] = [Patch(color=c, label=name) for name, c in colours.items()]
+    used = set(shown[~np.isnan(shown)].astype(int))
+    marks: list[Artist] = [Patch(color=c, label=n) for i, (n, c) in enumerate(colours.items()) if i in used]
     if best is not None and (rings := _undecided(found, best)):
         ring: dict[str, Any] = {"ls": "", "marker": "o", "mfc": "none", "mec": "black", "ms": 4.5}
         at = np.array([(place[b], place[a]) for a, b in rings])
@@ -102,11 +104,11 @@ def plot_tradeoff(
         return drawing.nothing(ax, f"no system has a number in {drawing.labelled(found.cost)}")
     front = table[table["pareto"]]
     ax.plot(front["cost"], front["mean"], "-", color=GREY, lw=1, label="nothing is as good and cheaper")
-    for inside, face, name in ((True, RESULT, "in the best set"), (False, "white", "worse")):
+    for inside, face, name in ((True, GREY, "in the best set"), (False, "white", "worse")):
         some = table[table["in_set"] == inside]
         if len(some):
             seen = some.head(0) if families else some  # families draw their own marks below
-            ax.plot(seen["cost"], seen["mean"], "o", color=RESULT, mfc=face, ms=6, label=name, ls="")
+            ax.plot(seen["cost"], seen["mean"], "o", color=GREY, mfc=face, ms=6, label=name, ls="")
     styles = drawing.family_styles(families or {})
     for system, row in table.iterrows() if families else ():
         colour, marker = styles[(families or {})[str(system)]]
@@ -114,9 +116,15 @@ def plot_tradeoff(
         ax.plot(row["cost"], row["mean"], marker, color=colour, mfc=face, ms=6, label="_")
     for system, point in front.iterrows():
         at = (point["cost"], point["mean"])
-        ax.annotate(drawing.short(system), at, (4, 4), textcoords="offset points", fontsize=8)
+        behind = {"fc": "white", "ec": "none", "alpha": 0.8, "pad": 0.5}
+        ax.annotate(
+            drawing.short(system), at, (5, -11), textcoords="offset points", fontsize=8, bbox=behind, zorder=1
+        )
     ax.set(xlabel=f"{drawing.labelled(found.cost)} (less is better)", ylabel=f"mean {measure}".rstrip())
     drawing.ticks(ax.xaxis)
     drawing.ticks(ax.yaxis)
     drawing.legend_above(ax)
+    if families and (lines := ax.get_legend()) is not None:
+        ax.add_artist(lines)
+        drawing.family_legend(ax, families)
     return ax

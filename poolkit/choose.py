@@ -137,7 +137,7 @@ def tradeoff(best: BestSet, catalogue: pd.DataFrame, cost: str) -> Tradeoff:
     table = best.table[["mean", "in_set"]].assign(cost=price.astype(float))[["mean", "cost", "in_set"]]
     notes = []
     if unknown := list(table.index[table["cost"].isna()]):
-        notes.append(f"no number in {cost} for {listed(unknown)}, so left out")
+        notes.append(f"no number in {cost} for {listed(unknown)}")
     table = table.dropna(subset="cost").sort_values(["cost", "mean"], ascending=[True, False], kind="stable")
     mean, costs = settled(table["mean"].to_numpy()), table["cost"].to_numpy()
     no_worse = (mean[:, None] >= mean) & (costs[:, None] <= costs)

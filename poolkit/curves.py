@@ -19,7 +19,7 @@ def plot_pool_growth(arrivals: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax.plot(at, arrivals["independent"], ".:", color="0.35", ms=4, label="each system judged by itself")
     ax.plot(at, arrivals["unique"], ".-", color=RESULT, ms=4, label="pooled: each document judged once")
     ax.fill_between(at, arrivals["unique"], arrivals["independent"], alpha=0.08, color=RESULT)
-    ax.set(xlabel="systems arrived", ylabel="judgments", ylim=(0, None), xlim=(1, max(2, len(at))))
+    ax.set(xlabel="systems arrived", ylabel="judgments", ylim=(0, None), xlim=(0.5, len(at) + 0.5))
     drawing.ticks(ax.xaxis, whole=True)
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     drawing.legend_above(ax)

@@ -12,6 +12,7 @@ from poolkit.resample import Interval
 
 PASSAGE = 6_000  # characters of a document's text that a page holds
 FOLD = 700  # a longer text opens on a click
+_SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')  # of an SVG image, in points: 4 pixels are 3
 OPENING = 160  # characters of it that are seen
 
 
@@ -144,7 +145,7 @@ def cell(value: object, form: str) -> str:
     if isinstance(value, int | np.integer):
         return format(int(value), form or ",")
     if isinstance(value, float | np.floating):
-        return format(float(value), form or ".3f")
+        return format(float(value), form or ".3f").replace("%", "\u00a0%")
     return str(value)
 
 
@@ -158,7 +159,11 @@ def picture(svg: str, caption: str) -> Html:
     """SVG image as a data address, so that a page needs no other file, with its caption."""
     data = base64.b64encode(svg.encode()).decode()
     said = escaped(caption)
-    image = f'<img loading="lazy" alt="{said}" src="data:image/svg+xml;base64,{data}">'
+    size = "".join(
+        f' {k}="{round(float(n) * 4 / 3)}"'
+        for k, n in _SIZE.findall(svg[: svg.find(">", svg.find("<svg")) + 1])
+    )
+    image = f'<img loading="lazy"{size} alt="{said}" src="data:image/svg+xml;base64,{data}">'
     markup = f"<figure><figcaption>{said}</figcaption>{image}</figure>"
     return Html(markup, f"[figure] {caption}")
 

@@ -17,6 +17,7 @@ HUMAN = {"color": "#1d2430", "marker": "o", "ls": "-"}
 JUDGE = {"color": "#0b5cad", "marker": "D", "ls": "--"}
 RESULT = "#0e7c66"  # colour of what is neither human nor judge
 GREY = "0.55"
+DIAGONAL = "0.45"  # of a map, where a system meets itself
 WARNING = "#d55e00"  # reversals and conflicts
 COLOURS = (
     "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#8c564b", "#56b4e9", "#882255", "#949494",

@@ -55,7 +55,10 @@ def plot_ranks(found: Correlation, *, ax: Axes | None = None) -> Axes:
     ax = axes(ax, 7, tall(len(found.ranks)))
     drawing.two_sides(ax, found.ranks, found.human, found.judge)
     drawing.name_rows(ax, found.ranks.index)
-    ax.set(xlabel=f"rank by mean {found.measure} (1 = best)", xlim=(0.3, len(found.ranks) + 0.7))
+    ax.set(
+        xlabel=f"rank by mean {found.measure} (1 = best; ties share the mean rank)",
+        xlim=(0.3, len(found.ranks) + 0.7),
+    )
     drawing.ticks(ax.xaxis, whole=True)
     return ax
 
@@ -88,7 +91,7 @@ def plot_calibration(found: Correlation, families: Mapping[str, str], *, ax: Axe
     drawing.name_rows(ax, table.index)
     drawing.family_legend(ax, families)
     above = f"{labelled(found.judge)} above {labelled(found.human)}"
-    ax.set(xlabel=f"{above}, % of mean {found.measure} (dashed: mean of systems)")
+    ax.set(xlabel=f"{above},\n% of mean {found.measure} (dashed: mean of systems)")
     return ax
 
 
@@ -102,10 +105,11 @@ def plot_disagreements(found: Disagreements, *, rows: int = 30, ax: Axes | None 
     drawing.two_sides(ax, pairs, found.human, found.judge)
     ax.axvline(0, color=GREY, lw=1)
     marks = {"conflict": " *", "strong conflict": " **"}
+    told = " (* conflict, ** strong conflict)" if pairs["verdict"].isin(list(marks)).any() else ""
     drawing.name_rows(
         ax, [f"{short(p.a)} > {short(p.b)}{marks.get(str(p.verdict), '')}" for p in pairs.itertuples()]
     )
-    ax.set(xlabel=f"difference of mean {found.measure} (* conflict, ** strong conflict)")
+    ax.set(xlabel=f"difference of mean {found.measure}{told}")
     if len(pairs) < len(every):
         ax.set_ylabel(f"{len(pairs)} of {len(every):,} pairs, widest by {labelled(found.human)} first")
     return ax
@@ -131,7 +135,7 @@ def plot_penalties(
         ax.annotate(said, (1.01, row), xycoords=("axes fraction", "data"), va="center", fontsize=8.5)
     ax.axvline(0, color=GREY, lw=1)
     drawing.name_rows(ax, groups)
-    ax.set(xlabel=f"loss in mean {measure} with the own {found.by} left out (a point a system)")
+    ax.set(xlabel=f"loss in mean {measure} with its own {found.by} left out (one point per system)")
     return ax
 
 

@@ -165,8 +165,8 @@ NEWCOMERS = (
     ("Judge", "a language model with a prompt. Reference labels are what it is compared with; each page calls "
      "them by their own name."),
     ("nDCG@10", "a score from 0 to 1 for the order of the ten top documents. P, R and AP are others."),
-    ("0.61 [0.57, 0.65]", "a value and its 95 % interval: where it would lie with other queries of this kind. "
-     "Where intervals overlap widely, the queries cannot tell two systems apart."),
+    ("0.61 [0.57, 0.65]", "a value and its interval, of 95 % unless a caption says another: where it would lie with "
+     "other queries of this kind. Where intervals overlap widely, the queries cannot tell two systems apart."),
     ("rho, tau", "how alike two orders of the systems are: 1 is the same order, 0 is chance."),
     ("poolkit judge DATA", "a command for a terminal. DATA is the folder of this collection."),
 )  # fmt: skip

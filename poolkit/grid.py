@@ -63,9 +63,10 @@ def table(
         body = [f'<tr><td colspan="{max(1, len(heads))}">none</td></tr>']
     head = "".join(_head(h, why, n) for h, why, n in zip(heads, told, right, strict=True))
     wide = ' class="wide"' if len(heads) > MANY else ""
+    first = f' data-all="Show the first {HELD:,} rows"' if len(frame) > HELD else ""
     markup = (
         f'<figure class="table"><figcaption>{escaped(caption)}</figcaption>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="table"><table{wide} data-rows="{rows}">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="table"><table{wide} data-rows="{rows}"{first}>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
         f"{_terms(zip(heads, told, strict=True))}</figure>"
     )

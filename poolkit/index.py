@@ -13,6 +13,9 @@ import jinja2
 from poolkit.shell import TEMPLATES, dressing, links
 
 UNKNOWN = "<p>Cannot be known from what this collection holds; the page says what is missing.</p>"
+ANSWERED = re.compile(
+    r'">([^<]+)</a></(?:h2|dt)>\s*(?:<dd>)?(<p class="answer">.*?</p>)', re.S
+)  # question, answer
 CHOICE = "choose"  # the notebook whose answer leads
 GROUPS = {
     "How far to trust it": ("correlate", "disagree", "bias", "stability", "growth"),
@@ -67,7 +70,7 @@ def write_contents(out: Path) -> Path:
     for path in sorted(p for p in out.glob("*/index.html") if any(p.parent.glob("*.ipynb"))):
         text = path.read_text(encoding="utf-8")
         title = re.search(r"<title>(.*?)</title>", text, re.S)
-        answers = re.findall(r'<p class="answer">.*?</p>', text, re.S)[:2]
+        answers = [f"<h3>{question}</h3>{said}" for question, said in ANSWERED.findall(text)[:2]]
         folder = path.parent.name
         reports.append(
             {"href": f"{folder}/index.html", "folder": folder, "answers": answers or [UNKNOWN],

@@ -28,15 +28,19 @@ BANDS = (
 )  # light: easily turned; dark: certified
 
 
-def plot_overlap(matrix: pd.DataFrame, *, label: str, ax: Axes | None = None) -> Axes:
-    """Overlap of every two systems as a map, likely neighbours side by side."""
-    order = drawing.neighbours(matrix)
-    shown = matrix.iloc[order, order]
+def plot_overlap(matrix: pd.DataFrame, order: Sequence[str], *, label: str, ax: Axes | None = None) -> Axes:
+    """Overlap of every two systems as a map; shades reach to the largest overlap of two."""
+    names = list(order)
+    shown = matrix.reindex(index=names, columns=names)
+    values = shown.to_numpy(dtype=float, copy=True)
+    np.fill_diagonal(values, np.nan)
+    most = 1.0 if np.isnan(values).all() else max(float(np.nanmax(values)), 0.1)
     ax = _square(ax, len(shown))
     bar = {"label": label, "shrink": 0.6}
-    _heatmap(shown, vmin=0, vmax=1, cmap="cividis", square=True, ax=ax, cbar_kws=bar)
+    cells = pd.DataFrame(values, index=shown.index, columns=shown.columns)
+    _heatmap(cells, vmin=0, vmax=most, cmap="cividis", square=True, ax=ax, cbar_kws=bar)
+    ax.grid(visible=False)
     _named_sides(ax, shown.index)
-    ax.set(xlabel="neighbours side by side")
     return ax
 
 
@@ -85,7 +89,8 @@ def plot_swaps(found: Disagreements, order: Sequence[str], *, ax: Axes | None = 
     one, two = np.sort(ends.reshape(-1, 2), axis=1).T + 0.5
     ax.plot([*two, *one], [*one, *two], "x", color=drawing.WARNING, ms=5)
     _named_sides(ax, shown.index)
-    ax.set(xlabel=f"above the diagonal: {labelled(found.human)}; below: {labelled(found.judge)}")
+    crosses = "; crosses: conflicts" if len(conflicts) else ""
+    ax.set(xlabel=f"above the diagonal: {labelled(found.human)}; below: {labelled(found.judge)}{crosses}")
     return ax
 
 
@@ -111,7 +116,8 @@ def plot_certificates(found: Certificates, order: Sequence[str], *, ax: Axes | N
     _named_sides(ax, order)
     ends = [f"{low}" if low + 1 == high else f"{low} to {high - 1}" for low, high in pairwise(TURNS)]
     names = [*ends, f"{TURNS[-1]} or more", "certified: none can", "tied now"]
-    marks = [Patch(color=c, label=n) for c, n in zip(colours, names, strict=True)]
+    used = set(matrix[~np.isnan(matrix)].astype(int))
+    marks = [Patch(color=colours[level], label=names[level]) for level in sorted(used)]
     ax.legend(
         handles=marks, title="further relevant documents\nper query that could\nturn the pair", fontsize=8,
         title_fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, frameon=False, alignment="left",
@@ -125,6 +131,7 @@ def _heatmap(cells: pd.DataFrame, **how: Any) -> None:
 
     if how.get("square"):  # whose sides are named by us: seaborn would draw all names to see if they overlap
         how |= {"xticklabels": False, "yticklabels": False}
+        how["ax"].set_facecolor(drawing.DIAGONAL)
     seaborn.heatmap(cells, rasterized=cells.size > MANY, **how)
 
 

@@ -85,8 +85,9 @@ def calibration_story(found: Correlation | None) -> Html:
     text += f"{'below' if c.mean < 0 else 'above'} that of {named(found.human)}"
     if np.isnan(c.sd):
         return sentence(f"{text}, for the one system where this is defined.")
+    spread = round(c.high, 1) - round(c.low, 1)  # of what is printed
     return sentence(
-        f"{text} (from {c.low:+z.1f} % to {c.high:+z.1f} %, a spread of {c.spread:.1f} points, standard deviation "
+        f"{text} (from {c.low:+z.1f} % to {c.high:+z.1f} %, a spread of {spread:.1f} points, standard deviation "
         f"{c.sd:.1f}). A shift that all systems share leaves their order alone; the spread does not."
     )
 

@@ -29,7 +29,7 @@ def small():
 
 
 def test_overlap(small):
-    ax = maps.plot_overlap(small.overlap, label="Jaccard")
+    ax = maps.plot_overlap(small.overlap, list(small.overlap.index), label="Jaccard")
     shown = ax.collections[0].get_array().reshape(3, 3)
     order = rows(ax)
     # bm25 {1,2,3 | 3,5}, dense {2,4 | 5,4,1}: both have q1 d2 and q2 d5, so 2 / 8
@@ -54,7 +54,7 @@ def test_a_grade_that_no_one_gave_is_no_share(small):
 @pytest.mark.parametrize(("n", "pictures"), [(10, 0), (40, 1)])
 def test_a_large_map_is_one_picture_in_the_svg(n, pictures):
     names = [f"s{i}" for i in range(n)]
-    ax = maps.plot_overlap(pd.DataFrame(np.eye(n), names, names), label="")
+    ax = maps.plot_overlap(pd.DataFrame(np.eye(n), names, names), names, label="")
     bar = ax.collections[0].colorbar.solids
     bar.set_visible(False)
     file = io.StringIO()

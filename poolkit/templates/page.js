@@ -71,7 +71,7 @@
       head.append(button);
     });
     if (!all) {
-      const button = make("button", `Show all ${given.length.toLocaleString("en")} rows`, { type: "button" });
+      const button = make("button", table.dataset.all || `Show all ${given.length.toLocaleString("en")} rows`, { type: "button" });
       button.addEventListener("click", () => { all = true; show([...body.rows]); button.remove(); });
       tools.append(button);
     }
