@@ -121,10 +121,14 @@ def grow(
     if len(costs) < len(systems):
         raise ValueError(f"the order names {len(costs)} of {len(systems)} systems. Name each once.")
     replay = world.replay(positions(list(costs.index), systems, what="system"))
-    arrivals = costs[["new", "unique", "reuse"]].assign(tau=replay.tau, reversed=replay.turned.sum(axis=0))
-    last = len(systems) - 1 - replay.turned[:, ::-1].argmax(axis=1)
-    times, until = replay.turned.sum(axis=1), costs.index.to_numpy()[last]
-    reversals = _fragile(world, times, states=times, widest=replay.widest, until=until)
+    turned = np.bincount(replay.state, minlength=len(systems))
+    arrivals = costs[["new", "unique", "reuse"]].assign(tau=replay.tau, reversed=turned)
+    times = np.bincount(replay.pair, minlength=len(world.gap))
+    last, widest = np.zeros_like(times), np.zeros(len(times))
+    np.maximum.at(last, replay.pair, replay.state)
+    np.minimum.at(widest, replay.pair, replay.gap)
+    until = costs.index.to_numpy()[last]
+    reversals = _fragile(world, times, states=times, widest=widest, until=until)
     means = pd.DataFrame(replay.means.T, index=costs.index, columns=list(systems))[list(costs.index)]
     counts = (replay.checked, replay.violations)
     return Growth(str(world.measure), grades.title, arrivals, reversals, means, *counts, notes)

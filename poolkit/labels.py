@@ -199,6 +199,7 @@ def _epoch(marks: np.ndarray) -> str:
 
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+_BLOCK = 1 << 15  # texts marked at a time
 
 
 def _marks(rows: pd.DataFrame) -> np.ndarray:
@@ -213,13 +214,18 @@ def _text_marks(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """One number for each text: a polynomial in its bytes, modulo 2^64."""
     texts = _one_chunk(column).cast(pa.large_string()).cast(pa.large_binary())
     ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset :][: len(texts) + 1]
-    data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[ends[0] : ends[-1]]
-    length, start = np.diff(ends), ends[:-1] - ends[0]
-    power = np.multiply.accumulate(np.full(length.max(initial=0) + 1, _ODD))
-    place = np.arange(len(data)) - np.repeat(start, length)
-    total = np.zeros(len(data) + 1, dtype=np.uint64)
-    np.cumsum((data + np.uint64(1)) * power[place], out=total[1:])
-    return total[start + length] - total[start]
+    data = np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)
+    power = np.multiply.accumulate(np.full(np.diff(ends).max(initial=0) + 1, _ODD))
+    marks = np.empty(len(texts), dtype=np.uint64)
+    for at in range(0, len(texts), _BLOCK):  # every byte becomes eight
+        some = ends[at : at + _BLOCK + 1] - ends[at]
+        length, start = np.diff(some), some[:-1]
+        place = np.arange(some[-1]) - np.repeat(start, length)
+        total = np.zeros(some[-1] + 1, dtype=np.uint64)
+        here = data[ends[at] : ends[at] + some[-1]]
+        np.cumsum((here + np.uint64(1)) * power[place], out=total[1:])
+        marks[at : at + _BLOCK] = total[start + length] - total[start]
+    return marks
 
 
 def _one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:

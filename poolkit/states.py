@@ -20,8 +20,10 @@ class Sources:
     ----------
     query, grade : ndarray of int, shape (n,)
         Query position and grade of each.
-    brought, read : list of ndarray
-        By system: which of the n it brought to the pool; which of them it ranks within `reads`.
+    brought : list of ndarray
+        By system: which of the n it brought to the pool.
+    read, reader : ndarray of int
+        Which of the n a system ranks within `reads`, and the system.
     n_queries, top : int
         Queries on the axis; the highest grade.
     """
@@ -29,7 +31,8 @@ class Sources:
     query: np.ndarray
     grade: np.ndarray
     brought: list[np.ndarray]
-    read: list[np.ndarray]
+    read: np.ndarray
+    reader: np.ndarray
     n_queries: int
     top: int
 
@@ -43,7 +46,7 @@ def sources(pool: Pool, grades: Grades, *, reads: int) -> Sources:
     member = np.take(pool.member, at, axis=1)
     return Sources(
         pool.query[at], grades.relevance[pool.item[at]], [np.flatnonzero(m) for m in member],
-        [r[r >= 0] for r in ranked], len(pool.runs.queries), grades.top,
+        ranked[ranked >= 0], np.nonzero(ranked >= 0)[0], len(pool.runs.queries), grades.top,
     )  # fmt: skip
 
 
@@ -81,7 +84,7 @@ def unseen(sources: Sources, order: np.ndarray, state: np.ndarray) -> int:
 
     0 means that every numerator is final from its system's arrival on.
     """
-    return sum(int((state[sources.read[s]] > turn).sum()) for turn, s in enumerate(order))
+    return int((state[sources.read] > np.argsort(order)[sources.reader]).sum())
 
 
 def contradictions(above: np.ndarray, below: np.ndarray, order: np.ndarray, *, noise: float) -> int:
@@ -110,6 +113,8 @@ def contradictions(above: np.ndarray, below: np.ndarray, order: np.ndarray, *, n
         # Rounding keeps order: where the finally better have the larger N, no weight turns them round.
         turned = np.diff(np.take_along_axis(above, rising, axis=0), axis=0) < 0
         rows = np.flatnonzero(turned.any(axis=0))
+    if not len(rows):
+        return 0
     above, below, weight, rising = above[:, rows], below[rows], weight[rows], rising[:, rows]
     present = np.argsort(order)[:, None] <= np.arange(len(order))
     best, found = np.zeros(below.shape), 0

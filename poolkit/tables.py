@@ -192,10 +192,14 @@ def runs_from(
     group = query * len(systems) + np.repeat(np.arange(len(systems), dtype=np.int32), lengths)
     best = np.argsort(group, kind="stable")[strays:]
     key = key.astype(np.float32) if order == "score" else -key
-    if np.any((group[best][1:] == group[best][:-1]) & (key[best][1:] > key[best][:-1])):
+    sorted_group, sorted_key = group[best], key[best]
+    if np.any((sorted_group[1:] == sorted_group[:-1]) & (sorted_key[1:] > sorted_key[:-1])):
         best = np.lexsort((-key, group))[strays:]
-    group, key = group[best], key[best]
+        sorted_key = key[best]
+    group, key = sorted_group, sorted_key
     document, documents = _ascending(rows["doc_id"].take(pa.array(best)))
+    del query, best
+    pa.default_memory_pool().release_unused()  # the texts are coded, and what follows needs the room
     document = _ties_by_document(group, key, document)
 
     count = np.bincount(group, minlength=n_queries * len(systems))
