@@ -3,7 +3,8 @@
 Writes reports/bench.md and reports/bench.json. The defaults are the paper's production set. Ratios are of CPU
 seconds within this one process, because other work on a machine moves both sides alike; peaks are those of a process
 of their own. `--report` adds the wall time of the whole report, `--growth` what doubling costs each step, with
-reports/bench-growth.png: minutes each.
+reports/bench-growth.png: minutes each. `--ten` does nothing of this: it takes ten times the systems through every step
+once, and says time and memory of each.
 """
 
 import contextlib
@@ -133,8 +134,9 @@ def measure_all(folder: Path, *, repeats: int, worlds: int, orders: int) -> tupl
         nested = peers.for_pytrec_eval(qrels, rows)
         rows = qrels = []
         timed("pytrec_eval", lambda: peers.by_pytrec_eval(*nested))
+        if (seconds := ranx_seconds(*nested)) is not None:
+            spent["ranx"] = seconds
         if at == 0:
-            ranx = ranx_seconds(*nested)
             apart = [abs(found.mean(m)[p.stem] - x[ir_measures.parse_measure(m)])
                      for p, x in zip(peers.paths, means, strict=True) for m in MEASURES]  # fmt: skip
         rng = np.random.default_rng(1)
@@ -159,7 +161,7 @@ def measure_all(folder: Path, *, repeats: int, worlds: int, orders: int) -> tupl
         ("files to scores of 5 measures", t["files"], "ir_measures", t["ir_measures reads"] + t["ir_measures"], "5 x"),
         ("scores from loaded tables", t["scores"], "ir_measures", t["ir_measures"], "50 x"),
         ("", t["scores"], "pytrec_eval", t["pytrec_eval"], "40 x"),
-        ("", t["scores"], "ranx", ranx, ""),
+        ("", t["scores"], "ranx", t.get("ranx"), ""),
         (f"leave one family out, {n_families} families, {n} systems", t["families"],
          "ir_measures, one family x families", t["ir_measures one family"] * n_families, "100 x"),
         (f"growth: one of {orders} arrival orders", t["orders"] / orders, "one scoring here", t["scores"], "4 x"),
@@ -310,9 +312,21 @@ def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict]) -> s
     return "\n".join(said) + "\n"
 
 
+def ten_times(folder: Path, *, systems: int, queries: int, depth: int, seed: int) -> None:
+    """Write a world of ten times the systems, and take it through every step in a process of its own."""
+    start = time.perf_counter()
+    write_world(folder, systems=10 * systems, queries=queries, depth=depth, seed=seed, judged=False)
+    print(
+        f"{10 * systems} systems written in {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True
+    )
+    start = time.perf_counter()
+    subprocess.run([sys.executable, str(HERE / "steps.py"), str(folder), "--once"], check=True)
+    print(f"every step in {time.perf_counter() - start:.0f} s", file=sys.stderr)
+
+
 def main(
     systems: int = 62, queries: int = 303, depth: int = 200, repeats: int = 5, seed: int = 1, worlds: int = 1_000,
-    orders: int = 500, report: bool = False, growth: bool = False, out: Path = Path("reports"),
+    orders: int = 500, report: bool = False, growth: bool = False, ten: bool = False, out: Path = Path("reports"),
     world: Path | None = None,
 ) -> None:  # fmt: skip
     """Compare poolkit with its peers on one seeded world; `--world` takes one that is written already."""
@@ -321,6 +335,9 @@ def main(
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)
         size = {"systems": systems, "queries": queries, "depth": depth, "seed": seed}
+        if ten:
+            ten_times(scratch / "ten", **size)
+            return
         folder = world or write_world(scratch / "world", **size)
         whole = whole_report(folder, scratch) if report else {}  # while this process is small
         cost = growing_cost(scratch, **size) if growth else []

@@ -1,6 +1,7 @@
 """Every step on one collection in a process of its own: prints CPU seconds and peak memory as JSON.
 
 Called by bench.py as `python steps.py FOLDER`. Orders and worlds are few here; their cost is linear in their number.
+With `--once` each step runs once, and its wall time and the peak so far are said as it ends.
 """
 
 import json
@@ -34,21 +35,28 @@ def bootstrap(values: np.ndarray, draws: np.ndarray) -> None:
     difference_bounds(drawn)
 
 
-def steps(folder: Path) -> dict[str, float]:
+def steps(folder: Path, *, once: bool = False) -> dict[str, float]:
     """CPU seconds of each step."""
     spent: dict[str, float] = {}
 
     def timed(name: str, work: Callable[[], Any], times: int = 1) -> Any:
-        work()  # imports and first touches are not the work
-        start = time.process_time()
+        if not once:
+            work()  # imports and first touches are not the work
+        times = 1 if once else times
+        start, wall = time.process_time(), time.perf_counter()
         for _ in range(times):
             found = work()
         spent[name] = (time.process_time() - start) / times
+        if once:
+            took = time.perf_counter() - wall
+            said = f"{name:<22} {took:7.1f} s wall {spent[name]:7.1f} s CPU {peak_memory():7,.0f} MB at most"
+            print(said, file=sys.stderr, flush=True)
         return found
 
-    timed("files to scores", lambda: files_to_scores(folder, MEASURES))
-    spent["peak MB, files to scores"] = peak_memory()
-    runs, grades = load(folder)
+    if not once:
+        timed("files to scores", lambda: files_to_scores(folder, MEASURES))
+        spent["peak MB, files to scores"] = peak_memory()
+    runs, grades = timed("files to grades", lambda: load(folder)) if once else load(folder)
     made, queries = pool(runs, depth=runs.item.shape[2]), len(runs.queries)
     families = pd.read_csv(folder / "systems.csv", index_col="system")["family"].to_dict()
     found = timed("scores", lambda: scores(runs, grades, MEASURES), 5)
@@ -65,4 +73,4 @@ def steps(folder: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(steps(Path(sys.argv[1]))))
+    print(json.dumps(steps(Path(sys.argv[1]), once="--once" in sys.argv)))
