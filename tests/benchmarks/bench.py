@@ -91,15 +91,19 @@ class Peers:
 
 
 def ranx_seconds(qrels: dict, runs: list[dict]) -> float | None:
-    """CPU seconds of ranx on its own loaded tables, compiled before; None where it is not installed."""
+    """CPU seconds of ranx on its own loaded tables, compiled before; None where it is not installed.
+
+    Called as its documents say; that turns the labels into numba's lists anew for every run.
+    """
     if importlib.util.find_spec("ranx") is None:
         return None
     import ranx
 
     names = ["precision@10", "ndcg@10", "ndcg@100", "map@100", "recall@100"]
-    labels, tables = ranx.Qrels(qrels), [ranx.Run(run) for run in runs if run]
-    ranx.evaluate(labels, tables[0], names, make_comparable=True)
-    return cpu(lambda: [ranx.evaluate(labels, t, names, make_comparable=True) for t in tables])[0]
+    labels = ranx.Qrels(qrels)
+    tables = [ranx.Run(run).make_comparable(labels) for run in runs if run]  # the same queries on both sides
+    ranx.evaluate(labels, tables[0], names)
+    return cpu(lambda: [ranx.evaluate(labels, t, names) for t in tables])[0]
 
 
 def measure_all(folder: Path, *, repeats: int, worlds: int, orders: int) -> tuple[list[dict], dict[str, Any]]:
