@@ -198,8 +198,8 @@ def runs_from(
         sorted_key = key[best]
     group, key = sorted_group, sorted_key
     document, documents = _ascending(rows["doc_id"].take(pa.array(best)))
-    del rows, query, best
-    pa.default_memory_pool().release_unused()  # the texts are coded, and the arrays below need their room
+    del query, best
+    pa.default_memory_pool().release_unused()  # the texts are coded, and what follows needs the room
     document = _ties_by_document(group, key, document)
 
     count = np.bincount(group, minlength=n_queries * len(systems))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from toy import GRADES, grades, labels, runs
@@ -137,3 +138,17 @@ def test_grades_beyond_any_scale_are_refused(grade):
     )
     with pytest.raises(DataError, match=said):
         labels_from(rows(("q", "d", grade), ("q", "e", 1)), "x")
+
+
+@pytest.mark.parametrize("block", [1, 2, 1 << 15])
+def test_marks_are_polynomials_however_many_at_a_time(monkeypatch, block):
+    from poolkit import labels as room
+
+    monkeypatch.setattr(room, "_BLOCK", block)
+    texts = ["", "a", "doc-17", "\u00e9", "a" * 40]
+    expected = [
+        sum((b + 1) * int(room._ODD) ** (at + 1) for at, b in enumerate(t.encode())) % 2**64 for t in texts
+    ]
+    assert room._text_marks(pa.array(texts)).tolist() == expected
+    assert room._text_marks(pa.array(["x", *texts]).slice(1)).tolist() == expected
+    assert len(room._text_marks(pa.array([], pa.string()))) == 0
