@@ -28,9 +28,15 @@ BANDS = (
 )  # light: easily turned; dark: certified
 
 
-def plot_overlap(matrix: pd.DataFrame, order: Sequence[str], *, label: str, ax: Axes | None = None) -> Axes:
-    """Overlap of every two systems as a map; shades reach to the largest overlap of two."""
-    names = list(order)
+def plot_overlap(
+    matrix: pd.DataFrame, *, label: str, like: pd.DataFrame | None = None, ax: Axes | None = None
+) -> Axes:
+    """Overlap of every two systems as a map: likely ones side by side, by the overlap `like` where it is given.
+
+    Shades reach to the largest overlap of two.
+    """
+    by = matrix if like is None else like
+    names = by.index[drawing.neighbours(by)]
     shown = matrix.reindex(index=names, columns=names)
     values = shown.to_numpy(dtype=float, copy=True)
     np.fill_diagonal(values, np.nan)

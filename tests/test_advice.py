@@ -61,8 +61,8 @@ def test_any_two_systems():
         found, pairs=found.pairs.assign(verdict="win")
     )  # of b over d, a and c; d and c are in the set
     assert (
-        "2 of these are pairs of b and a system of the best set: they count as undecided there, for that set corrects "
-        "for 3 comparisons and this count for none." in advice.versus_story(won, best).text
+        "2 of the decided are pairs of b and a system of the best set: they count as undecided there, for that set "
+        "corrects for 3 comparisons and this count for none." in advice.versus_story(won, best).text
     )
     one = versus(world({"a": [0.1], "b": [0.9]}), "P@1", draws=draws(1))
     assert "takes labels, two systems and two queries" in advice.versus_story(one, best).text
@@ -111,7 +111,7 @@ def test_the_widest_effect_of_each_factor():
 def test_cost():
     best = best_set(world(), "P@1", draws=draws())
     assert advice.tradeoff_story(tradeoff(best, CATALOGUE, "price")).text == (
-        "c has the least price (1) of the 3 systems in the best set, with a mean of 0.400."
+        "c has the lowest price (1) of the 3 systems in the best set, with a mean of 0.400."
     )
     nobody = tradeoff(best, CATALOGUE.assign(price=""), "price")
     assert (

@@ -160,6 +160,17 @@ def test_two_missing_rankings_score_0(study):
     assert isinstance(boards.score_board(part), pd.DataFrame)
 
 
+def test_what_is_laid_beside_the_best_is_no_twin_of_it():
+    table = pd.DataFrame(
+        {"difference": [0.0, 0.0, 0.0, 0.1], "low": [0.0, 0.0, -0.1, 0.1], "high": [0.0, 0.0, 0.1, 0.1]},
+        index=list("abcd"),
+    )
+    assert boards.contenders(SimpleNamespace(best="a", table=table)) == [("a", "c")]
+    assert boards.contenders(SimpleNamespace(best="a", table=table.iloc[[0, 1, 3]])) == [("a", "d")]
+    assert boards.contenders(SimpleNamespace(best="a", table=table.iloc[:2])) == []
+    assert boards.contenders(None) == []
+
+
 def test_pairs_that_leaving_out_turns_and_the_queries_tell_apart(study):
     found = SimpleNamespace(turned=lambda measure: {frozenset("ab"), frozenset("cd")})
     pairs = pd.DataFrame({"a": ["b", "c", "e"], "b": ["a", "d", "f"], "verdict": ["win", "tie", "win"]})

@@ -40,7 +40,7 @@ def test_all_factors_are_drawn_and_levels_named_as_people_write_them():
     table = pd.concat([e.contrasts for e in effects.values()])
     assert [x for x, _ in points(ax)] == list(table["difference"])
     assert intervals(ax) == list(zip(table["low"], table["high"], strict=True))
-    assert ax.get_xlabel() == "difference of mean P@1 (matched pairs in brackets)"
+    assert ax.get_xlabel() == "difference of mean P@1\n(matched pairs in brackets)"
     nothing = matched(world(), CATALOGUE, "P@1", factor="mode", draws=draws(), factors=["mode", "price"])
     said = charts.plot_factors({"mode": nothing}).texts[0].get_text()
     assert said == "no two systems differ in one factor alone"

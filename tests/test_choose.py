@@ -109,7 +109,7 @@ def test_tradeoff_without_a_cost():
     assert list(found.table.index) == ["a"]
     assert found.pick is None
     assert found.notes == (
-        "no number in price for b, d, c, so left out",
+        "no number in price for b, d, c",
         "no system of the best set has a price, so none can be picked",
     )
     with pytest.raises(ValueError, match="unknown cost 'latency'; the catalogue has family, price"):

@@ -83,6 +83,12 @@ def test_commands_and_pages_in_prose_are_marked_and_nothing_else():
     assert facts(["`poolkit check`"]).markup.count("<code>poolkit check</code>") == 1
 
 
+def test_a_picture_keeps_its_place_before_it_is_drawn():
+    svg = '<svg height="90pt" version="1.1" viewBox="0 0 36 90" width="36.75pt"><rect width="999pt"/></svg>'
+    assert '<img loading="lazy" height="120" width="49" alt="c"' in picture(svg, "c").markup
+    assert '<img loading="lazy" alt="c"' in picture("<svg/>", "c").markup
+
+
 def test_an_answer_opens_with_its_verdict():
     assert answer("No.", "By 5 %.").markup == '<p class="answer"><strong>No.</strong> By 5\u00a0%.</p>'
     assert answer("No.", "By 5 %.").text == "No. By 5 %."

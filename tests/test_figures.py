@@ -32,7 +32,7 @@ def drawn(w):
     return {
         "pool growth": lambda **o: curves.plot_pool_growth(w.arrivals, **o),
         "marginal": lambda **o: curves.plot_marginal(w.arrivals, w.families, **o),
-        "overlap": lambda **o: maps.plot_overlap(w.overlap, list(w.overlap.index), label="Jaccard", **o),
+        "overlap": lambda **o: maps.plot_overlap(w.overlap, label="Jaccard", **o),
         "confusion": lambda **o: maps.plot_confusion(w.confusion, left="author grades", right="robot", **o),
         "correlation": lambda **o: figures.plot_correlation(w.correlation, w.families, **o),
         "swaps": lambda **o: maps.plot_swaps(w.disagreements, w.order, **o),

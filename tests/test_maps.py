@@ -29,13 +29,17 @@ def small():
 
 
 def test_overlap(small):
-    ax = maps.plot_overlap(small.overlap, list(small.overlap.index), label="Jaccard")
+    ax = maps.plot_overlap(small.overlap, label="Jaccard")
     shown = ax.collections[0].get_array().reshape(3, 3)
     order = rows(ax)
     # bm25 {1,2,3 | 3,5}, dense {2,4 | 5,4,1}: both have q1 d2 and q2 d5, so 2 / 8
     assert shown[order.index("bm25"), order.index("dense")] == pytest.approx(2 / 8)
     # hybrid {1,2,4 | }: 2 / 6 with bm25, 2 / 6 with dense
     assert shown[order.index("hybrid"), order.index("dense")] == pytest.approx(2 / 6)
+    assert np.isnan(np.ma.filled(shown.astype(float), np.nan)).nonzero()[0].tolist() == [0, 1, 2]
+    assert ax.collections[0].get_clim() == (0, pytest.approx(2 / 6))
+    other = maps.plot_overlap(small.overlap.iloc[::-1, ::-1], like=small.overlap, label="RBO")
+    assert rows(other) == order
 
 
 def test_confusion(small):
@@ -54,7 +58,7 @@ def test_a_grade_that_no_one_gave_is_no_share(small):
 @pytest.mark.parametrize(("n", "pictures"), [(10, 0), (40, 1)])
 def test_a_large_map_is_one_picture_in_the_svg(n, pictures):
     names = [f"s{i}" for i in range(n)]
-    ax = maps.plot_overlap(pd.DataFrame(np.eye(n), names, names), names, label="")
+    ax = maps.plot_overlap(pd.DataFrame(np.eye(n), names, names), label="")
     bar = ax.collections[0].colorbar.solids
     bar.set_visible(False)
     file = io.StringIO()
@@ -91,7 +95,7 @@ def test_swaps_mark_conflicts(small):
     ax = show(maps.plot_swaps(found, ORDER))
     assert points(ax) == [(1.5, 0.5), (0.5, 1.5)]
     assert rows(ax) == ORDER
-    assert ax.get_xlabel() == "above the diagonal: h; below: j"
+    assert ax.get_xlabel() == "above the diagonal: h; below: j; crosses: conflicts"
 
 
 def test_certificates_by_what_would_turn_them():
@@ -109,4 +113,4 @@ def test_certificates_by_what_would_turn_them():
     assert cells[0, 1] == cells[1, 0] == 1
     assert cells[0, 2] == cells[2, 0] == len(maps.BANDS) - 1
     assert cells[1, 2] == len(maps.BANDS)
-    assert legend(ax) == ["1", "2 to 3", "4 to 7", "8 to 15", "16 or more", "certified: none can", "tied now"]
+    assert legend(ax) == ["2 to 3", "certified: none can", "tied now"]  # what the map shows, no more

@@ -183,7 +183,7 @@ def test_what_choosing_shows(tmp_path):
     assert "Of 3 pairs of systems, " in text
     assert "would take the fewest queries: " in text
     assert "2 contrasts and 0 interactions were looked at" in text
-    assert "hybrid has the least price (1) of the 3 systems in the best set" in text
+    assert "hybrid has the lowest price (1) of the 3 systems in the best set" in text
 
 
 def test_without_labels_pages_say_so(tmp_path):

@@ -94,7 +94,7 @@ def test_what_is_missing_is_said(tmp_path):
 def test_a_table_is_written_whole(tmp_path):
     frame = pd.DataFrame({"share": [0.123456, 0.5]}, index=pd.Index(["a", "b"], name="system"))
     shown = tabulate(frame, name="t", caption="Shares.", out=str(tmp_path), formats={"share": ".1%"}, rows=1)
-    assert shown.text == "Shares. First 1 of 2 rows; the CSV has all.\nsystem\tshare\na\t12.3%"
+    assert shown.text == "Shares. First 1 of 2 rows; the CSV has all.\nsystem\tshare\na\t12.3\u00a0%"
     assert (tmp_path / "tables" / "t.csv").read_text() == "system,share\na,0.123456\nb,0.5\n"
     tabulate(frame.reset_index(drop=True), name="plain", caption="c", out=str(tmp_path))
     assert (tmp_path / "tables" / "plain.csv").read_text() == "share\n0.123456\n0.5\n"

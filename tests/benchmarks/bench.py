@@ -199,15 +199,21 @@ def loading(folder: Path, scratch: Path) -> dict[str, float]:
     }
 
 
-def growing_cost(scratch: Path, *, systems: int, queries: int, depth: int, seed: int) -> list[dict[str, Any]]:
+def growing_cost(
+    scratch: Path, *, systems: int, queries: int, depth: int, seed: int, repeats: int
+) -> list[dict[str, Any]]:
     """CPU and memory of each step when systems, queries or depth double, over those of half the size."""
     small, rows = {"systems": systems // 2, "queries": queries // 2, "depth": depth // 2}, []
     sizes = {"base": small} | {axis: small | {axis: small[axis] * 2} for axis in small}
-    spent = {}
-    for axis, size in sizes.items():
-        folder = write_world(scratch / axis, **size, seed=seed, judged=False)
-        rounds = [json.loads(alone("steps.py", folder)) for _ in range(3)]
-        spent[axis] = {step: statistics.median(r[step] for r in rounds) for step in rounds[0]}
+    worlds = {
+        axis: write_world(scratch / axis, **size, seed=seed, judged=False) for axis, size in sizes.items()
+    }
+    # In turn, so that a busy minute of the machine touches every size.
+    rounds = [{axis: json.loads(alone("steps.py", w)) for axis, w in worlds.items()} for _ in range(repeats)]
+    spent = {
+        axis: {step: statistics.median(r[axis][step] for r in rounds) for step in rounds[0][axis]}
+        for axis in sizes
+    }
     pairs = {axis: size["systems"] * (size["systems"] - 1) / 2 for axis, size in sizes.items()}
     for step, base in spent["base"].items():
         per = {axis: pairs[axis] / pairs["base"] if step in PAIRS else 1 for axis in small}
@@ -306,7 +312,7 @@ def as_markdown(table: list[dict], facts: dict[str, Any], cost: list[dict], larg
     ]
     said += [f"- {k}: {cell(v)}" for k, v in facts.items()]
     if cost:
-        told = "Times the cost when one axis doubles (CPU seconds, medians of 3; memory); steps over pairs by the pair:"
+        told = "Times the cost when one axis doubles (CPU seconds, medians; memory); steps over pairs by the pair:"
         said += ["", told, "", *lines(cost), "", "![cost](bench-growth.png)"]
     if large:
         said += ["", "Ten times as many systems, each step once, CPU seconds (20 orders, 20 worlds):", ""]
@@ -327,7 +333,7 @@ def main(
         size = {"systems": systems, "queries": queries, "depth": depth, "seed": seed}
         folder = world or write_world(scratch / "world", **size)
         whole = whole_report(folder, scratch) if report else {}  # while this process is small
-        cost = growing_cost(scratch, **size) if growth else []
+        cost = growing_cost(scratch, **size, repeats=repeats) if growth else []
         large = {}
         if ten:
             big = write_world(scratch / "ten", **size | {"systems": 10 * systems}, judged=False)
