@@ -119,8 +119,8 @@ def widest_story(effects: Mapping[str, Matched]) -> Html:
     more = f"Then {'; '.join(rest)}. " if rest else ""
     return answer(
         f"Most is bought by {first}.",
-        f"{more}These are differences of means in matched pairs of systems; as the widest of "
-        f"{count(len(rows), 'contrast')} they look larger than they are.",
+        f"{more}These are differences of means; as the widest of {count(len(rows), 'contrast')} they are likely "
+        "overstated.",
     )
 
 
@@ -132,7 +132,8 @@ def _bought(factor: str, row: Mapping[Any, Any]) -> str:
     )
     low, high = (row["low"], row["high"]) if up else (-row["high"], -row["low"])
     gain = Interval(abs(row["difference"]), low, high, 0.95, np.empty(0))
-    return f"{better} over {worse} ({named(factor)}): {with_interval(gain, sign='+')}"
+    pairs = count(row["n_pairs"], "matched pair")
+    return f"{better} over {worse} ({named(factor)}, {pairs}): {with_interval(gain, sign='+')}"
 
 
 def tradeoff_story(found: Tradeoff | None) -> Html:

@@ -51,6 +51,7 @@ COLUMNS = {
     "within_noise_share": "the same as a share of those that differ",
     "conflicts": "pairs of systems that {human} can call and {judge} orders the other way",
     "best": "the system of the highest mean",
+    "best_under": "the labels under which it is the best",
     "beside_best": "systems that these queries cannot tell from the best, Holm's correction included",
     "pairs_of_systems": "how many pairs of systems",
     "preserved": "share of all pairs of systems that are not in conflict",

@@ -53,13 +53,13 @@ def after_correlation(found: Correlation | None) -> Html:
     if np.isnan(same) or np.isnan(found.rho.value):
         return _next("read which pairs of systems the sides order differently, on page Disagree.")
     queries = f"another {count(found.n_queries, 'query', 'queries')}"
-    other = f"{named(found.human)} on {queries} would agree with this order to a rho of about {same:.2f}"
-    if found.rho.high < same:
-        return _next(f"find out why, on page Disagree: {other}, and the judge agrees less.")
-    return _next(
-        f"compare systems by the judge's order, not by single scores, which are shifted. It is as close as can be "
-        f"expected: {other}."
-    )
+    less = found.rho.high < same
+    much = "less" if less else "more" if found.rho.value >= same else "about as much"
+    other = f"new queries alone would move the order {much}: under {named(found.human)}, {queries} would give a rho of "
+    other += f"about {same:.2f}, the judge gives {found.rho.value:.2f}"
+    if less:
+        return _next(f"find out why, on page Disagree; {other}.")
+    return _next(f"compare systems by the judge's order, not by single scores, which are shifted; {other}.")
 
 
 def after_disagreements(found: Disagreements | None) -> Html:
@@ -120,17 +120,14 @@ def after_growth(certified: Certificates | None) -> Html:
         return Html("", "")
     status = certified.pairs["status"].value_counts()
     firm, still = int(status.get("certified", 0)), int(status.get("open", 0))
-    sure = (
-        f"{firm:,} of {count(len(certified.pairs), 'pair')} {form(firm)} certified: no later system can turn "
-    )
-    sure += f"{form(firm, 'it', 'them')}, though other queries may."
+    sure = f"Of {count(len(certified.pairs), 'pair')} of systems {firm:,} {form(firm)} certified: no later system can "
+    sure += f"turn {form(firm, 'it', 'them')}, though other queries may."
     tied = int(status.get("tied", 0))
     sure += f" {tied:,} {form(tied)} tied now." if tied else ""
     if not still:
         return _next(f"nothing to watch. {sure}")
-    pairs = count(still, "pair")
     return _next(
-        f"whenever systems are added, look again at the {pairs} of systems that they could turn. {sure}"
+        f"whenever systems are added, look again at the {count(still, 'pair')} of systems that they could turn. {sure}"
     )
 
 

@@ -236,8 +236,8 @@ def noise_story(found: SimulatedNoise | None, again: Repeats | None = None) -> H
     )
 
 
-def best_story(found: BestSet | None, order: Sequence[str] = ()) -> Html:
-    """Which systems may be chosen; the page lists systems in this order."""
+def best_story(found: BestSet | None, order: Sequence[str] = (), under: str = "") -> Html:
+    """Which systems may be chosen, `under` which labels; the page lists systems in this order."""
     if found is None:
         return missing("Choosing needs labels and two systems.")
     rest = sorted((s for s in found.systems if s != found.best), key=list(order or found.systems).index)
@@ -245,7 +245,8 @@ def best_story(found: BestSet | None, order: Sequence[str] = ()) -> Html:
     lead = f"{second} is next, behind by {with_interval(found.lead)}"
     if found.lead.low == found.lead.high == 0:
         lead = f"{second} scores the same on every query"
-    text = f"Its mean {found.measure} is the highest, {found.table['mean'].iloc[0]:.3f}; {lead}."
+    by = f" under {named(under)}" if under else ""
+    text = f"Its mean {found.measure}{by} is the highest, {found.table['mean'].iloc[0]:.3f}; {lead}."
     if not len(found.draws):
         return answer(f"{best} leads.", f"{text} On one query it cannot be told from the others.")
     if not rest:

@@ -55,7 +55,7 @@ def summary(
 
 def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[str, object]:
     pool = study.pool
-    row: dict[str, object] = dict.fromkeys((*COST, *CLOSING, "pairs", "same", "differ"))
+    row: dict[str, object] = dict.fromkeys((*COST, *CLOSING, "pairs", "same", "differ", "best_under"))
     row |= {
         "systems": len(pool.runs.systems), "families": len(set(study.families.values())),
         "queries": len(pool.runs.queries), "depth": pool.depth, "independent": pool.independent,
@@ -96,7 +96,7 @@ def _row(study: Study, *, seed: int, n_resamples: int, n_orders: int) -> dict[st
         row["repeat_exact"] = again.exact
     best = analyse.best_systems(study, seed=seed, n_resamples=n_resamples)
     if best is not None:
-        row |= {"best": best.best, "beside_best": len(best.systems) - 1}
+        row |= {"best": best.best, "best_under": study.scores.title, "beside_best": len(best.systems) - 1}
     return row
 
 
@@ -137,7 +137,7 @@ def summary_story(table: pd.DataFrame) -> Html:
             how = f"{conflicts:,} {form(conflicts)}" if conflicts else "none is"
             trust += f"; of the {differ:,} it orders differently, {how} more than the noise of these queries"
         if tied := pairs - same - differ:
-            trust += f"; {tied:,} {form(tied)} tied"
+            trust += f"; {tied:,} more {form(tied)} tied"
         trust += "."
     if len(table) > 1:
         return answer(
@@ -148,7 +148,9 @@ def summary_story(table: pd.DataFrame) -> Html:
         return answer(f"{trust} {saved}")
     n = int(row["beside_best"])
     beside = f"{count(n, 'other system')} cannot be told from it" if n else "every other system is worse"
-    return answer(f"Best is {named(row['best'])}; {beside}.", f"{trust} {saved}")
+    return answer(
+        f"Best under {named(row['best_under'])} is {named(row['best'])}; {beside}.", f"{trust} {saved}"
+    )
 
 
 def _rho(known: pd.DataFrame) -> str:

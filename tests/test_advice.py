@@ -87,7 +87,7 @@ def test_factors():
 
 def contrasts(*rows):
     names = ["from_level", "to_level", "difference", "low", "high"]
-    return Result(contrasts=pd.DataFrame(list(rows), columns=names))
+    return Result(contrasts=pd.DataFrame(list(rows), columns=names).assign(n_pairs=2))
 
 
 def test_the_widest_effect_of_each_factor():
@@ -97,9 +97,9 @@ def test_the_widest_effect_of_each_factor():
         "unclear": contrasts(("a", "b", 0.5, -0.1, 0.9)),
     }
     assert advice.widest_story(found).text == (
-        "Most is bought by 256 over 64 (size): +0.090 [+0.050, +0.130]. Then hybrid over dense (mode): +0.060 [+0.040, "
-        "+0.080]. These are differences of means in matched pairs of systems; as the widest of 4 contrasts they look "
-        "larger than they are."
+        "Most is bought by 256 over 64 (size, 2 matched pairs): +0.090 [+0.050, +0.130]. Then hybrid over dense "
+        "(mode, 2 matched pairs): +0.060 [+0.040, +0.080]. These are differences of means; as the widest of 4 "
+        "contrasts they are likely overstated."
     )
     assert advice.widest_story({"unclear": found["unclear"]}).text == (
         "No single choice buys more than the noise of these queries. In matched pairs of systems, 1 interval holds "

@@ -55,11 +55,14 @@ def test_correlation():
     assert said(steps.after_correlation(None)).startswith("grade the pool of some queries by hand")
     # the interval ends below what other queries of this kind would reach
     assert said(steps.after_correlation(correlation(0.5, 0.7, 0.8))).startswith(
-        "find out why, on page Disagree: author"
+        "find out why, on page Disagree; new queries alone would move the order less:"
     )
-    assert "author grades on another 48 queries would agree with this order to a rho of about 0.80" in said(
-        steps.after_correlation(correlation(0.9, 0.95, 0.8))
+    good = said(steps.after_correlation(correlation(0.9, 0.95, 0.8)))
+    assert (
+        "move the order more: under author grades, another 48 queries would give a rho of about 0.80" in good
     )
+    assert good.endswith(", the judge gives 0.90.")
+    assert "move the order about as much:" in said(steps.after_correlation(correlation(0.75, 0.95, 0.8)))
     for unknown in (correlation(NAN, NAN, 0.8), correlation(0.9, 0.95, NAN)):
         assert said(steps.after_correlation(unknown)).startswith("read which pairs")
 
@@ -120,11 +123,13 @@ def test_repeats():
 def test_growth():
     found = Result(pairs=pd.DataFrame({"status": ["certified", "open", "open", "tied"]}))
     assert said(steps.after_growth(found)) == (
-        "whenever systems are added, look again at the 2 pairs of systems that they could turn. 1 of 4 pairs is "
-        "certified: no later system can turn it, though other queries may. 1 is tied now."
+        "whenever systems are added, look again at the 2 pairs of systems that they could turn. Of 4 pairs of systems "
+        "1 is certified: no later system can turn it, though other queries may. 1 is tied now."
     )
     firm = Result(pairs=pd.DataFrame({"status": ["certified", "certified"]}))
-    assert said(steps.after_growth(firm)).startswith("nothing to watch. 2 of 2 pairs are certified")
+    assert said(steps.after_growth(firm)).startswith(
+        "nothing to watch. Of 2 pairs of systems 2 are certified"
+    )
     assert said(steps.after_growth(None)) == ""
 
 

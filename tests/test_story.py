@@ -297,6 +297,7 @@ def test_best():
     assert many.startswith("a, or any of 10 others: these queries cannot tell them apart. Its")
     assert many.endswith("The others: s0, s1, s2, s3, s4, s5, s6, s7 and 2 more.")
     assert best("a", "b", "c", order=["c", "a", "b"]).endswith("The others: c and b.")
+    assert story.best_story(None, [], "reader") == story.best_story(None)
     assert best("a", "b", draws=0) == f"a leads. {first} On one query it cannot be told from the others."
     assert "0.700; b scores the same on every query. The other: b." in best(
         "a", "b", lead=around(0, spread=0)

@@ -91,7 +91,7 @@ def row(rho, differ, conflicts, pairs=3, independent=20, pool=5, best="a", besid
     found = None if rho is None else Interval(rho, rho - 0.1, rho + 0.05, 0.95, np.empty(0))
     same = None if differ is None else pairs - differ
     some = {"rho": found, "pairs": pairs, "same": same, "differ": differ, "conflicts": conflicts}
-    chosen = {"best": best, "beside_best": beside}
+    chosen = {"best": best, "best_under": "reader", "beside_best": beside}
     return some | chosen | {"measure": "P@3", "independent": independent, "pool": pool}
 
 
@@ -102,19 +102,21 @@ def said(**rows):
 
 def test_the_sentence_of_one_collection():
     assert said(a=row(0.8, 1, 0)) == (
-        "Best is a; 1 other system cannot be told from it. The judge puts 2 of 3 pairs of systems (66.7 %) in the "
-        "order of the reference labels, with rho 0.80 [0.70, 0.85] by mean P@3; of the 1 it orders differently, none "
-        "is more than the noise of these queries. Judging each query-document pair once saved 75.0 % of the "
-        "judgments: 5 serve 20 places in the systems' lists."
+        "Best under reader is a; 1 other system cannot be told from it. The judge puts 2 of 3 pairs of systems (66.7 "
+        "%) in the order of the reference labels, with rho 0.80 [0.70, 0.85] by mean P@3; of the 1 it orders "
+        "differently, none is more than the noise of these queries. Judging each query-document pair once saved 75.0 "
+        "% of the judgments: 5 serve 20 places in the systems' lists."
     )
-    assert said(a=row(0.8, 0, 0, beside=0)).startswith("Best is a; every other system is worse. The judge")
+    assert said(a=row(0.8, 0, 0, beside=0)).startswith(
+        "Best under reader is a; every other system is worse. The judge"
+    )
     assert "reference labels, with rho 0.80 [0.70, 0.85] by mean P@3. Judging" in said(a=row(0.8, 0, 0))
     assert said(a=row(0.8, 0, 0, best=None)).startswith("The judge puts 3 of 3 pairs")
 
 
 def test_tied_pairs_are_told_so_that_the_counts_add_up():
     tied = row(0.8, 1, 0) | {"same": 1}
-    assert "none is more than the noise of these queries; 1 is tied. Judging" in said(a=tied)
+    assert "none is more than the noise of these queries; 1 more is tied. Judging" in said(a=tied)
 
 
 def test_the_sentence_of_several_collections():
