@@ -126,5 +126,6 @@ def plot_tradeoff(
     drawing.legend_above(ax)
     if families and (lines := ax.get_legend()) is not None:
         ax.add_artist(lines)
+        lines.set_clip_on(False)  # it stands above the axes
         drawing.family_legend(ax, families)
     return ax

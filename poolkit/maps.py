@@ -46,6 +46,7 @@ def plot_overlap(
     cells = pd.DataFrame(values, index=shown.index, columns=shown.columns)
     _heatmap(cells, vmin=0, vmax=most, cmap="cividis", square=True, ax=ax, cbar_kws=bar)
     ax.grid(visible=False)
+    ax.set_facecolor("white")  # the diagonal: grey is one of the shades
     _named_sides(ax, shown.index)
     return ax
 

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.legend import Legend
 from test_choose import draws, world
 from test_figures import intervals, legend, points, rows
 
@@ -83,3 +84,13 @@ def test_means_against_cost():
     assert legend(ax) == ["nothing is as good and cheaper", "in the best set", "worse"]
     unknown = tradeoff(best_set(world(), "P@1", draws=draws()), CATALOGUE.assign(price=""), "price")
     assert charts.plot_tradeoff(unknown).texts[0].get_text() == "no system has a number in price"
+
+
+def test_both_legends_of_the_trade_off_are_seen():
+    best = best_set(world(), "P@1", draws=draws())
+    ax = charts.plot_tradeoff(tradeoff(best, CATALOGUE, "price"), families=dict.fromkeys("abcd", "f"))
+    legends = [child for child in ax.get_children() if isinstance(child, Legend)]
+    assert [legend.get_clip_on() for legend in legends] == [
+        False,
+        False,
+    ]  # what stands beside axes is not cut
