@@ -101,12 +101,10 @@ def factors_story(effects: Mapping[str, Matched]) -> Html:
 
 def widest_story(effects: Mapping[str, Matched]) -> Html:
     """What each factor buys at most: its widest contrast whose interval lies beside zero, widest first."""
-    rows = [
-        (t, factor, r) for factor, e in effects.items() for t in [e.contrasts] for r in t.to_dict("records")
-    ]
+    rows = [(factor, r) for factor, e in effects.items() for r in e.contrasts.to_dict("records")]
     if not rows:
         return Html("", "")
-    clear = [(abs(r["difference"]), factor, r) for _, factor, r in rows if r["low"] > 0 or r["high"] < 0]
+    clear = [(abs(r["difference"]), factor, r) for factor, r in rows if r["low"] > 0 or r["high"] < 0]
     if not clear:
         return answer(
             "No single choice buys more than the noise of these queries.",

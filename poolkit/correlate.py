@@ -239,7 +239,7 @@ def _notes(
     above = [name for name, found in coefficients.items() if found.value > found.high + 1e-9]
     if above:
         notes.append(
-            f"By a little {' and '.join(above)} {'lies' if len(above) == 1 else 'lie'} above the interval: resampling "
+            f"{' and '.join(above)} {'lies' if len(above) == 1 else 'lie'} above the interval: resampling "
             "adds noise to both orders, which lowers a correlation near 1. The interval says how low it may be."
         )
     return tuple(notes)
